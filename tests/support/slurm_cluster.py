@@ -93,6 +93,12 @@ class SlurmCluster:
     def __exit__(self, *_: object) -> None:
         for name in reversed(list(self._daemons)):
             self.end(name)
+        for keeper in self.hosts.values():
+            kill_beside(keeper)
+        done = subprocess.run(["ip", "netns", "pids", self.namespace], check=False, capture_output=True, text=True)
+        for pid in map(int, done.stdout.split()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._stack.close()
 
     def _network(self) -> None:
@@ -156,13 +162,7 @@ class SlurmCluster:
     def kill_node(self, name: str) -> None:
         """A node dies: its daemon, and whatever runs for jobs there, at once."""
         self.end(name, signal.SIGKILL)
-        for pid in self.processes(name):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def processes(self, name: str) -> list[int]:
-        """Everything that runs on a node, but the process that keeps its namespace."""
-        return [pid for pid in in_network_of(self.hosts[name]) if pid != self.hosts[name]]
+        kill_beside(self.hosts[name])
 
     def run(self, *words: str) -> str:
         """What one of Slurm's commands prints."""
@@ -193,9 +193,22 @@ class SlurmCluster:
             time.sleep(0.1)
 
 
+def kill_beside(keeper: int) -> None:
+    """Kill everything in the network namespace of a process but the process itself."""
+    for pid in in_network_of(keeper):
+        if pid != keeper:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
 def in_network_of(keeper: int) -> list[int]:
-    """All processes in the network namespace of one of them."""
-    space = Path(f"/proc/{keeper}/ns/net").readlink()
+    """All processes in the network namespace of one of them; none if that is our own, or if the process has ended."""
+    try:
+        space = Path(f"/proc/{keeper}/ns/net").readlink()
+    except OSError:
+        return []
+    if space == Path("/proc/self/ns/net").readlink():
+        return []
     pids = []
     for path in Path("/proc").glob("[0-9]*/ns/net"):
         with contextlib.suppress(OSError):

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from slurm_cluster import kill_beside
+
 LIMIT_S = 60.0
 CONF = """\
 Port 22
@@ -63,6 +65,8 @@ class SshHosts:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        for keeper in self.hosts.values():  # servers of connections that a failed test has left
+            kill_beside(keeper)
 
     def _start(self, stack: contextlib.ExitStack, name: str, words: list[str]) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:

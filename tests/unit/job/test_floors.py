@@ -194,7 +194,7 @@ def test_a_calibration_without_the_plain_way_is_none(racks, job):
 def test_a_calibration_that_hears_nothing_is_abandoned_at_the_deadline(racks, job, monkeypatch):
     released, ended, heard = threading.Event(), threading.Event(), []
 
-    def slow(*given, stopped):
+    def slow(*given, stopped, engine):
         released.wait()
         heard.append(stopped())
         ended.set()
@@ -265,7 +265,7 @@ def _check_one(draw: Random, folder: Path, monkeypatch: pytest.MonkeyPatch, seen
     ends = clock[0] + job.deadline_s
     outcome = draw.choice(["none", "good", "bad"])
 
-    def calibrate(job, cluster, ways, size, folder, timeout_s, *, stopped):
+    def calibrate(job, cluster, ways, size, folder, timeout_s, *, stopped, engine):
         assert clock[0] + timeout_s <= ends
         clock[0] += draw.uniform(0.1, 1.0) * timeout_s
         if outcome == "bad":

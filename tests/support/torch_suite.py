@@ -27,7 +27,8 @@ from typing import Any
 RANKS = 4
 PORTS = list(range(1, RANKS + 1))
 HERMOD = {"offloads": ["hermod"], "least": 1, "interface": "127.0.0.1"}
-THEMIS = {"offloads": ["themis"], "least": 1, "dimensions": [2, 2]}
+POD = {"name": "pod", "dimensions": [{"type": "ring", "size": 2, "rate": rate} for rate in ("100gbit", "10gbit")]}
+"""Themis's network, whose dimensions four ranks fill."""
 NETWORKS = ("gloo", "fallback", "allreduce", "hermod", "themis")
 DONE = "OUTCOMES "
 
@@ -40,7 +41,11 @@ def network(name: str, folder: Path) -> Iterator[dict[str, str]]:
         return
     path = folder / f"{name}.json"
     with contextlib.ExitStack() as stack:
-        settings: dict[str, Any] = {"hermod": HERMOD, "themis": THEMIS}.get(name, {})
+        settings: dict[str, Any] = HERMOD
+        if name == "themis":
+            pod = folder / "pod.yaml"
+            pod.write_text(json.dumps(POD))
+            settings = {"offloads": [name], "least": 1, "dimensions": str(pod)}
         if name == "allreduce":
             from offramp.allreduce.control import with_session
             from offramp.p4src import p4_text

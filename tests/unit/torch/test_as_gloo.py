@@ -141,6 +141,7 @@ holding.usleep(500_000)  # meanwhile the sum ends, and its thread waits for the 
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("repair", "status"), [("repaired", 0), pytest.param("none", -signal.SIGABRT, marks=pytest.mark.slow)]
 )

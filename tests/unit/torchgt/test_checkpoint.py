@@ -62,6 +62,7 @@ def test_checkpoints_of_other_runs_are_refused_by_what_differs(settings, tmp_pat
             train(replace(first, checkpoint=None, resume=path, **changes))
 
 
+@pytest.mark.full
 def test_other_numbers_of_ranks_resume_from_a_url(settings) -> None:
     url = "memory://torchgt/run"
     whole = train(settings(epochs=3, workers=1, attention="topology", dropout=0.2))

@@ -71,6 +71,7 @@ def test_a_resumed_run_has_the_same_bits_and_each_rank_wrote_its_part(in_group, 
     assert trained(in_group, graph, replace(settings, resume=url))[0] == whole[3:]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workers", [1, 3])
 def test_another_number_of_workers_resumes(in_group, graph, url, workers: int) -> None:
     whole, _ = trained(in_group, graph, replace(BASE, dropout=0.2))
@@ -79,6 +80,7 @@ def test_another_number_of_workers_resumes(in_group, graph, url, workers: int) -
     assert resumed == pytest.approx(whole[2:], abs=1e-12)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("changes", [{"schedule": "stale"}, {"codec": "q8", "dtype": "float32"}, {"sample": 0.5}])
 def test_what_depends_on_the_workers_is_not_resumed_by_others(in_group, graph, url, changes) -> None:
     settings = replace(BASE, **({"schedule": "sequential"} | changes))
@@ -99,6 +101,7 @@ def test_pytorch_reads_it(in_group, graph, tmp_path: Path) -> None:
         assert torch.equal(value, weights[name]), name
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("files_written", range(4))
 def test_a_writer_that_ends_at_any_file_leaves_the_checkpoint_before(
     in_group, graph, tmp_path: Path, monkeypatch, files_written: int

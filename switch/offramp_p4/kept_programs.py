@@ -21,7 +21,7 @@ from offramp_base.kept_files import KeptFiles
 from offramp_base.private_folder import user_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from offramp_p4.ir import Program
 
@@ -57,6 +57,29 @@ def kept_program(path: str | Path, include: Sequence[Path], defines: Mapping[str
     program = load(path, includes=includes, defines=defines)
     if start is not None and start == _digest(Path(path)) and not includes.installed:
         _keep(key, {**includes.files, str(Path(path).absolute()): start}, program)
+    return program
+
+
+def kept_compiled(path: str | Path, document: bytes, read: Callable[[bytes, str, None], Program]) -> Program:
+    """The program in a document that another compiler has written, as ``read`` gives it.
+
+    Raises:
+        OfframpError: ``read`` refuses the document.
+    """
+    reader = Path(str(sys.modules[read.__module__].__file__)).parent
+    code = hashlib.sha256()
+    for module in sorted(reader.rglob("*.py")):
+        code.update(module.name.encode() + b"\0" + module.read_bytes())
+    key = f"{code.hexdigest()} {_key(path, (), {})}"
+    kept = KEPT.get(key)
+    program = None if kept is None else _unpacked(kept)
+    if program is not None and kept is not None:
+        _CONTENTS[program] = _contents(key, kept)
+        return program
+    program = read(document, str(path), None)
+    digest = hashlib.sha256(document).hexdigest()
+    if digest == _digest(Path(path)):
+        _keep(key, {str(Path(path).absolute()): digest}, program)
     return program
 
 

@@ -30,9 +30,10 @@ def load_program(
         return kept_program(path, include, defines)
     from offramp_base.documents import read_bytes
     from offramp_p4.extensions import FORMATS, extension
+    from offramp_p4.kept_programs import kept_compiled
 
     try:
         text = read_bytes(Path(path), MAX_DOCUMENT)
     except OfframpError as error:
         raise OfframpError(f"{path}: {error}") from None
-    return extension(FORMATS, "json")(text, str(path), None)
+    return kept_compiled(path, text, extension(FORMATS, "json"))

@@ -17,6 +17,7 @@ from offramp_p4.kept_programs import HERE, KEPT, code_files, contents_of
 from offramp_p4.native import architecture
 from offramp_p4.programs import load_program
 from offramp_p4.runtime.p4info import generate
+from offramp_p4_tools.bmv2.write import bmv2_text
 
 PROGRAM = """
 #include <core.p4>
@@ -95,6 +96,20 @@ def test_every_change_counts(program: Path, tmp_path: Path) -> None:
     program.write_text(PROGRAM.replace('#include "size.p4"', ""))
     assert width(program, SIZE="7") == 7
     assert width(program, SIZE="9") == 9
+
+
+def test_documents_of_other_compilers_are_kept_too(program: Path, tmp_path: Path) -> None:
+    document = tmp_path / "program.json"
+    for size in (16, 24):
+        (tmp_path / "size.p4").write_text(f"#define SIZE {size}\n")
+        document.write_text(bmv2_text(load(program)))
+        first, second = load_program(document), load_program(document)
+        assert contents_of(first) == contents_of(second) is not None
+        assert generate(second) == generate(first)
+        assert int(first.tables[0].keys[0].expr.type.width) == size  # type: ignore[attr-defined]
+        switch = make_switch(second, "python")
+        frame = bytes(size // 8 - 1) + b"\1xyz"
+        assert switch.process_one(1, frame) == [(3, bytes(size // 8 - 1) + b"\2xyz")]
 
 
 def test_what_is_damaged_or_empty_is_made_anew(program: Path, tmp_path: Path) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from offramp.workers.group import Group
 
 
+TOGETHER, IN_TURN = "together", "in-turn"
+"""Handling of peers' rows: all at once, or one worker's after another's."""
+
+
 @dataclass(frozen=True)
 class Propagation:
     """A propagator that a run may name.

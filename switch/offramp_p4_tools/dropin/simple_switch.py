@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 GRPC: Final = "simple_switch_grpc"
 P4RUNTIME: Final = 9559
 THRIFT: Final = 9090
-NOTIFICATIONS: Final = "ipc:///tmp/bmv2-{}-notifications.ipc"
-"""Where bmv2 publishes what a device has learnt."""
 _KNOWN: Final[dict[str, Takes]] = {
     "-i": "value", "--pcap": "maybe", "--thrift-port": "value", "--device-id": "value", "--log-console": "nothing",
     "--log-file": "value", "-L": "value", "--no-p4": "nothing", "--version": "nothing", "--json-version": "nothing",
@@ -175,19 +173,15 @@ def _this_machine(line: CommandWords, program: str, option: str) -> str | None:
     return f"127.0.0.1:{port}"
 
 
-def _notifications(line: CommandWords, stack: ExitStack) -> Publisher | None:
-    """The publisher of notifications, at bmv2's address unless another is given; None: bmv2's address is taken."""
+def _notifications(line: CommandWords, stack: ExitStack) -> Publisher:
+    """The publisher of notifications; clients ask for its address, which is in a private folder unless it is given."""
+    from offramp_base.ending.left import temporary_folder
     from offramp_p4_tools.dropin.nanomsg import Publisher
 
-    wanted = line.last("--notifications-addr")
-    try:
-        address = wanted or NOTIFICATIONS.format(line.number("--device-id") or 0)
-        return stack.enter_context(Publisher(address))
-    except OfframpError as error:
-        if wanted is not None:
-            raise
-        logging.getLogger(__name__).warning("no notifications: %s", error)
-        return None
+    address = line.last("--notifications-addr")
+    if address is None:
+        address = f"ipc://{stack.enter_context(temporary_folder())}/bmv2-notifications.ipc"
+    return stack.enter_context(Publisher(address))
 
 
 def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
@@ -203,14 +197,13 @@ def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
                 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
                 notifications = _notifications(line, stack)
-                at = {} if notifications is None else {"notifications_socket": notifications.address}
                 server = stack.enter_context(
                     ThriftServer(
                         running,
                         THRIFT if port is None else port,
                         swap=swap,
                         notifications=notifications,
-                        publishers=at,
+                        publishers={"notifications_socket": notifications.address},
                     )
                 )
                 sys.stdout.write(f"Thrift server was started on port {server.port}\n")

@@ -3,7 +3,7 @@
 
     PYTHONPATH=base:switch:host:sim:tests/support python tests/support/torch_suite.py allreduce hermod --tests barrier
 
-For each offload it prints how many of the tests that gloo passes with four ranks pass, and which ones do not; blind spot:
+For each offload it prints how many of the tests that gloo passes with four ranks pass, and which do not. Blind spot:
 how many of their collectives the offload took. ``fallback`` is the backend without a network. Tests are those of
 ``torch.testing._internal.distributed.distributed_test``, which comes with PyTorch; their ranks are forks.
 """

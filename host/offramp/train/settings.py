@@ -36,7 +36,7 @@ from offramp.train.fields import (
     Resume,
     Workers,
 )
-from offramp.train.propagators.registry import PROPAGATORS
+from offramp.train.propagators.registry import IN_TURN, PROPAGATORS, TOGETHER
 from offramp.workers.budget import LEAST
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -49,7 +49,6 @@ EXACT, FIXED = "fp32", "fixed"
 """Codecs for exchanges of sums: floating-point numbers, or the integers that a switch would add."""
 EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
-TOGETHER, IN_TURN = "together", "in-turn"
 """Handling of sums over input features, which never change: exchanged once, or in each epoch."""
 AUTO_LANES: Final = "auto"
 """Number of lanes of an aggregator chosen for the fewest bytes."""

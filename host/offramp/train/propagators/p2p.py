@@ -12,8 +12,7 @@ import torch
 from offramp.models.sparse import torch_csr
 from offramp.switchgnn.sum_codec import ExactCodec, FixedPointCodec
 from offramp.train.propagators.base import Propagator
-from offramp.train.propagators.registry import Propagation
-from offramp.train.settings import IN_TURN
+from offramp.train.propagators.registry import IN_TURN, Propagation
 from offramp.workers.all_to_all import all_to_all
 
 if TYPE_CHECKING:

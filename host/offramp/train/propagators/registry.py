@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from offramp.workers.group import Group
 
 
+TOGETHER, IN_TURN = "together", "in-turn"
+"""Rows of other workers: in one all-to-all, or one worker's after another's."""
+
+
 @dataclass(frozen=True)
 class Propagation:
     """A propagator that a run may name.

@@ -128,7 +128,7 @@ class _Probe:
         return out
 
 
-class _State(NamedTuple):
+class _PassState(NamedTuple):
     """What a rule may change of a pass besides its result."""
 
     pairs: int
@@ -136,7 +136,7 @@ class _State(NamedTuple):
     others: tuple[Any, ...]
 
     @classmethod
-    def of(cls, mode: Distribution) -> _State:
+    def of(cls, mode: Distribution) -> _PassState:
         return cls(len(mode.pairs), dict(mode.counted), mode.changes())
 
 
@@ -151,7 +151,12 @@ class _Kept:
     """
 
     def __init__(
-        self, result: torch.Tensor, args: tuple[Any, ...], given: list[torch.Tensor], mode: Distribution, before: _State
+        self,
+        result: torch.Tensor,
+        args: tuple[Any, ...],
+        given: list[torch.Tensor],
+        mode: Distribution,
+        before: _PassState,
     ) -> None:
         self.result, self.given = result, given
         places = [place for place, each in enumerate(args) if isinstance(each, torch.Tensor)]
@@ -276,9 +281,9 @@ class Recording:
             return mode.inspected(call.func, call.func, args, kwargs)
         given = list(tensors([args, kwargs]))
         marks = [dict(each.__dict__) for each in given]
-        before, probe = _State.of(mode), _Probe(call.func)
+        before, probe = _PassState.of(mode), _Probe(call.func)
         out = mode.inspected(call.func, probe, args, kwargs)
-        after = _State.of(mode)
+        after = _PassState.of(mode)
         relaid = [each.__dict__ for each in given] != marks
         if name in RANDOM or kwargs.get("out") is not None or after.others != before.others or relaid:
             return out

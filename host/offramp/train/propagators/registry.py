@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 TOGETHER, IN_TURN = "together", "in-turn"
-"""Handling of peers' rows: all at once, or one worker's after another's."""
+"""Rows of other workers: in one all-to-all, or one worker's after another's."""
 
 
 @dataclass(frozen=True)

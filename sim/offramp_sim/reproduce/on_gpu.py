@@ -36,7 +36,7 @@ KERNELS: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 """Categories of the trace's events that run on the GPU."""
 WINDOWS: Final = 50
 _DEVICE = "cuda"
-ELSEWHERE: Final = "measured on one NVIDIA H200, not here: this machine has no GPU"
+ELSEWHERE: Final = "not here: this machine has no GPU; epochs of other graphs were measured on one NVIDIA H200"
 
 
 class Activity(NamedTuple):

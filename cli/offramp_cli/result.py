@@ -116,9 +116,9 @@ def expect_writable(field: str, name: str | Path | None, *, folder: bool = False
             ``url``, a URL whose protocol has no package here.
     """
     if url and name is not None and "://" in str(name):
-        from offramp.train.locations import Location
+        from offramp.train.locations import CheckpointLocation
 
-        Location.of(field, str(name))
+        CheckpointLocation.of(field, str(name))
         return
     if name is None or (Path(name) == _STDOUT and not folder):
         return

@@ -19,7 +19,7 @@ import yaml
 import job_rank
 import slurm_cluster
 from cluster_case import LIMIT_S, Racks, model_of, offramp, run_words, train_job, until
-from offramp.job.engine import Submission
+from offramp.job.engine import BatchSubmission
 from offramp.job.engines.slurm import LOG, script
 from offramp.job.kind import PlacedJob
 from offramp.job.settings import JobSettings
@@ -118,7 +118,7 @@ def test_jobs_in_a_queue_share_the_switches_and_give_back_all_slots(slurm, racks
         placed = PlacedJob.on(JobSettings.read(path), racks.cluster)
         batch = tmp_path / f"{number}.sbatch"
         folder.mkdir()
-        batch.write_text(script(placed, Submission(path, str(racks.file), "allreduce", [], folder)))
+        batch.write_text(script(placed, BatchSubmission(path, str(racks.file), "allreduce", [], folder)))
         numbers.append(slurm.run("sbatch", "--parsable", str(batch)).strip())
     until(lambda: not slurm.run("squeue", "--noheader"), lambda: slurm.run("squeue"), 100.0 + 30.0 * count)
     waited = 0

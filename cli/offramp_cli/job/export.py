@@ -42,7 +42,7 @@ class JobExportSettings(Where):
 def export(settings: JobExportSettings) -> None:
     """Write a job with its plan as a script for sbatch, a PyTorchJob or a JobSet."""
     from offramp.job import JobSettings
-    from offramp.job.engine import Submission
+    from offramp.job.engine import BatchSubmission
     from offramp.job.export import JOB_FORMATS, JobExport
     from offramp.job.kind import PlacedJob, kind_of
     from offramp_base.settings import expect_choice
@@ -55,7 +55,7 @@ def export(settings: JobExportSettings) -> None:
     if settings.by is not None:
         plan = forced(plan, settings.by)
     way = str(plan.taken.way)
-    submission = Submission(settings.job, settings.place, way, plan_lines(plan), settings.to)
+    submission = BatchSubmission(settings.job, settings.place, way, plan_lines(plan), settings.to)
     given = JobExport(kind, PlacedJob.on(job, cluster), submission, settings.image, settings.claim)
     text = JOB_FORMATS.get(settings.format)(given)
     if settings.out is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from offramp.cluster import Cluster
     from offramp.job import JobPlan, JobSettings
-    from offramp.job.engine import Engine
+    from offramp.job.engine import JobEngine
     from offramp.job.planner import PlannerChoice
     from offramp.job.run import JobRunResult
 
@@ -46,7 +46,7 @@ class Where:
 
         return parse_on(self.on)[1]
 
-    def engine(self) -> Engine:
+    def engine(self) -> JobEngine:
         """The engine that runs the job."""
         from offramp.job.engine import ENGINES, parse_on
 
@@ -150,11 +150,11 @@ class JobPlace:
 
     job_file: Path
     on: str
-    engine: Engine
+    engine: JobEngine
 
 
 def plan_of(
-    console: Console, job: JobSettings, cluster: Cluster, *, measure: bool, engine: Engine | None = None
+    console: Console, job: JobSettings, cluster: Cluster, *, measure: bool, engine: JobEngine | None = None
 ) -> JobPlan:
     """A job's plan within its deadline; without calibration, and with a message, if none is possible.
 
@@ -249,7 +249,7 @@ def _run(
     from rich.markup import escape
 
     from offramp.job import run_job
-    from offramp.job.engine import BatchEngine, RankEngine, Submission
+    from offramp.job.engine import BatchEngine, BatchSubmission, RankEngine
     from offramp.job.kind import PlacedJob
     from offramp.job.run_file import read_run
 
@@ -265,7 +265,7 @@ def _run(
 
         if isinstance(engine, BatchEngine):
             assert place is not None
-            submission = Submission(place.job_file, place.on, str(way), plan, folder.parent)
+            submission = BatchSubmission(place.job_file, place.on, str(way), plan, folder.parent)
             account = engine.run(PlacedJob.on(job, cluster), submission, note)
             return replace(read_run(folder, cluster), account=account)
         return run_job(job, cluster, choice, folder, note, engine if isinstance(engine, RankEngine) else None)

@@ -41,7 +41,7 @@ def network_field(default: str) -> Field:
 
 
 @dataclass(frozen=True)
-class NetworkSettings:
+class PacketNetworkSettings:
     """Switches, and links that are all alike unless a cluster file says more."""
 
     network: Annotated[tuple[str, tuple[int, ...]], network_field("star:33")] = ("star", (33,))
@@ -70,7 +70,7 @@ class NetworkSettings:
     def __post_init__(self) -> None:
         if not self.network[1]:
             for name in ("rate_bps", "delay_ns", "buffer"):
-                if getattr(self, name) != NetworkSettings.__dataclass_fields__[name].default:
+                if getattr(self, name) != PacketNetworkSettings.__dataclass_fields__[name].default:
                     raise SettingsError(name, "does not go with a cluster file, which has its own")
         if self.mark_all is not None and (self.mark is None or self.mark_all <= self.mark):
             raise SettingsError("mark_all", "expected more than {mark}", self.mark_all)

@@ -12,7 +12,7 @@ from offramp_base import Field, SettingsError
 from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.packets.network import NetworkSettings
+from offramp_cli.packets.network import PacketNetworkSettings
 from offramp_cli.result import Result
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _controls() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class PacketSettings(NetworkSettings):
+class PacketSettings(PacketNetworkSettings):
     """A network, its traffic, and the senders' congestion control."""
 
     traffic: Annotated[

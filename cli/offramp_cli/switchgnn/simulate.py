@@ -10,7 +10,7 @@ from offramp_base import Field, SettingsError
 from offramp_base.settings import BYTES
 from offramp_cli import show
 from offramp_cli.command import command
-from offramp_cli.packets.network import NetworkSettings, network_field
+from offramp_cli.packets.network import PacketNetworkSettings, network_field
 from offramp_cli.result import Result
 from offramp_cli.stages import stages
 
@@ -43,7 +43,7 @@ def _acks() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ExchangeStudy(NetworkSettings):
+class ExchangeStudy(PacketNetworkSettings):
     """A graph, the network that its workers share, and ways to exchange its boundary."""
 
     graph: Annotated[str, Field("digits, FILE.npz, an edge list, sbm:n=…, pyg:CLASS/NAME", position=True)] = "karate"

@@ -49,7 +49,7 @@ class JobControl(Protocol):
         """Counts of the packets' outcomes, by name."""
 
 
-class NoRoomError(OfframpError):
+class SwitchFullError(OfframpError):
     """A switch that other jobs use has no room for one more."""
 
 
@@ -87,14 +87,14 @@ class AllReduceControl:
             the switch's pages.
 
         Raises:
-            NoRoomError: other jobs have too many of them.
+            SwitchFullError: other jobs have too many of them.
             OfframpError: a switch that refuses.
         """
         self.release(job)
         used = self._taken()
         free = [page for page in range(self.pages) if page not in used][:pages]
         if len(free) < pages:
-            raise NoRoomError(
+            raise SwitchFullError(
                 f"job {job}: needs {pages} pages of slots, the switch has {len(free)} of {self.pages} left "
                 f"beside {len(set(used.values()))} other jobs"
             )

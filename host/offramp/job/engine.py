@@ -85,7 +85,7 @@ class RankCommand:
     environment: Mapping[str, str] | None = None
 
 
-class Engine(ABC):
+class JobEngine(ABC):
     """What runs a job on the hosts of a cluster.
 
     Attributes:
@@ -116,7 +116,7 @@ class Engine(ABC):
         return cluster
 
 
-class RankEngine(Engine):
+class RankEngine(JobEngine):
     """An engine that starts ranks, while the command that uses it deploys and removes.
 
     Attributes:
@@ -146,7 +146,7 @@ class RankEngine(Engine):
 
 
 @dataclass(frozen=True)
-class Submission:
+class BatchSubmission:
     """A job as its user submits it.
 
     Attributes:
@@ -164,11 +164,11 @@ class Submission:
     out: Path
 
 
-class BatchEngine(Engine):
+class BatchEngine(JobEngine):
     """An engine that takes a job as a whole: the same command runs inside of it, with an engine that starts ranks."""
 
     @abstractmethod
-    def script(self, placed: PlacedJob, submission: Submission) -> str:
+    def script(self, placed: PlacedJob, submission: BatchSubmission) -> str:
         """The text that the batch system takes.
 
         Raises:
@@ -176,7 +176,7 @@ class BatchEngine(Engine):
         """
 
     @abstractmethod
-    def run(self, placed: PlacedJob, submission: Submission, note: Callable[[str, str], None]) -> dict[str, Any]:
+    def run(self, placed: PlacedJob, submission: BatchSubmission, note: Callable[[str, str], None]) -> dict[str, Any]:
         """Submit the job and wait for it; its accounting, with the name of the engine.
 
         Raises:
@@ -199,7 +199,7 @@ def same_python() -> str:
     return os.path.dirname(os.path.abspath(sys.executable))  # noqa: PTH120, PTH100 - a link into the environment stays
 
 
-ENGINES: Registry[type[Engine]] = Registry("engine", "offramp.engines", "offramp.job.engines")
+ENGINES: Registry[type[JobEngine]] = Registry("engine", "offramp.engines", "offramp.job.engines")
 """Engines by the word before the colon of ``--on``."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from offramp.job.engine import Submission
+from offramp.job.engine import BatchSubmission
 from offramp.job.kind import JobKind, PlacedJob
 from offramp_base.registry import Registry
 
@@ -25,7 +25,7 @@ class JobExport:
 
     kind: JobKind
     placed: PlacedJob
-    submission: Submission
+    submission: BatchSubmission
     image: str
     claim: str | None = None
 

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from offramp.allreduce.control import NoRoomError
+from offramp.allreduce.control import SwitchFullError
 from offramp.cluster.model import Cable, Cluster
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
@@ -163,7 +163,7 @@ def run_job(
     numbers: list[int] = []
     try:
         return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps, engine)
-    except NoRoomError as error:
+    except SwitchFullError as error:
         plain = kind.ways[0]
         if not job.fallback or way == plain:
             raise
@@ -202,7 +202,7 @@ def _attempts(
         numbers.append(_number())
         try:
             result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step, engine)
-        except NoRoomError as error:
+        except SwitchFullError as error:
             numbers.pop()
             if not room.left_s:
                 raise

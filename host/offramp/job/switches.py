@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from offramp.allreduce.control import AllReduceControl, NoRoomError, with_session
+from offramp.allreduce.control import AllReduceControl, SwitchFullError, with_session
 from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.wire import PAGE
 from offramp.cluster.model import ClusterSwitch
@@ -96,14 +96,14 @@ class ProgramOnSwitch(ABC):
         """Bring the program, forwarding included, unless it is there; then admit this job.
 
         Raises:
-            NoRoomError: other jobs use all of it, or use it with another program.
+            SwitchFullError: other jobs use all of it, or use it with another program.
             OfframpError: the switch refuses, or does not answer.
         """
         with opened(self.switch) as ledger:
             _release_ended(self.switch, ledger)
             if ledger.jobs and not (self.shared and ledger.program == self.program):
                 problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
-                raise NoRoomError(f"{self.place}: {self.switch.name}: {problem}")
+                raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
             with_switch(self.switch, lambda session: self._apply(session, ledger))
 
     def _apply(self, session: Session, ledger: SwitchLedger) -> None:
@@ -190,7 +190,7 @@ class JobOnSwitch(ProgramOnSwitch):
         control = AllReduceControl(session)
         if control.segments != self.segments:
             problem = f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"
-            raise NoRoomError(f"{self.place}: {self.switch.name}: {problem}")
+            raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
         try:
             control.admit(self.job, self.role, self.pages)
         except BaseException:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from offramp.train.locations import Location, is_url
+from offramp.train.locations import CheckpointLocation, is_url
 from offramp_base.archive import open_archive
 from offramp_base.documents import parse_json
 from offramp_base.ending.files import written
@@ -127,7 +127,7 @@ def keep(
         return
     from offramp.train.distributed_checkpoint import save_tensors
 
-    location = Location.of("checkpoint", where)
+    location = CheckpointLocation.of("checkpoint", where)
     folder = f"epoch-{snapshot.epoch}-{secrets.token_hex(8)}"
     if group.rank == 0:
         location.make(folder)
@@ -163,7 +163,7 @@ def resumed(where: str, known: Mapping[str, Any], model: torch.nn.Module) -> Tra
         return load(Path(where), known, [parameter.shape for parameter in model.parameters()])
     from offramp.train.distributed_checkpoint import StoredTensors
 
-    location = Location.of("resume", where)
+    location = CheckpointLocation.of("resume", where)
     stored = StoredTensors(_latest(location), location)
     _expect_same(bytes(stored.read("facts", torch.uint8).tolist()).decode("utf-8", "replace"), known, where)
     epoch = int(stored.read("epoch", torch.int64, ()))
@@ -175,7 +175,7 @@ def resumed(where: str, known: Mapping[str, Any], model: torch.nn.Module) -> Tra
     return TrainingSnapshot(epoch, arrays, stored.read("history", torch.float64, (epoch, 2)).numpy())
 
 
-def _latest(location: Location) -> str:
+def _latest(location: CheckpointLocation) -> str:
     folder = location.read(_LATEST, most=80).decode("ascii", "replace")
     if not _FOLDER.fullmatch(folder):
         raise _foreign(location.url, f": {_LATEST} names {folder[:40]!r}")
@@ -186,7 +186,7 @@ def completed_epochs(where: str) -> int:
     """Epochs of the checkpoint in a file or at a URL; 0 where there is none that can be read."""
     try:
         if is_url(where):
-            return int(_latest(Location.of("checkpoint", where)).split("-")[1])
+            return int(_latest(CheckpointLocation.of("checkpoint", where)).split("-")[1])
         with open_archive(Path(where)) as archive:
             return archive.scalar("epoch")
     except OfframpError:
@@ -196,7 +196,7 @@ def completed_epochs(where: str) -> int:
 def forget(where: str) -> None:
     """Remove the checkpoint in a file or at a URL, if there is one."""
     if is_url(where):
-        location = Location.of("checkpoint", where)
+        location = CheckpointLocation.of("checkpoint", where)
         for name in location.folders():
             if name == _LATEST or _FOLDER.fullmatch(name):
                 location.remove(name)

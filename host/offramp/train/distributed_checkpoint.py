@@ -32,7 +32,7 @@ from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.locations import Location
+    from offramp.train.locations import CheckpointLocation
     from offramp.workers.group import Group
 
 METADATA: Final = ".metadata"
@@ -81,7 +81,7 @@ class StoredRows:
     length: int
 
 
-def save_tensors(folder: str, location: Location, tensors: Mapping[str, torch.Tensor], group: Group) -> None:
+def save_tensors(folder: str, location: CheckpointLocation, tensors: Mapping[str, torch.Tensor], group: Group) -> None:
     """Write tensors that all ranks have alike, each rank an equal part of the rows; every rank calls it.
 
     Raises:
@@ -134,7 +134,7 @@ class StoredTensors:
         SettingsError: this is not such a folder.
     """
 
-    def __init__(self, folder: str, location: Location) -> None:
+    def __init__(self, folder: str, location: CheckpointLocation) -> None:
         self._folder, self._location = folder, location
         content = location.read(f"{folder}/{METADATA}", most=_MOST_METADATA)
         try:

@@ -26,7 +26,7 @@ def is_url(where: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Location:
+class CheckpointLocation:
     """A folder of a file system that fsspec opens.
 
     Attributes:
@@ -42,7 +42,7 @@ class Location:
     path: str
 
     @classmethod
-    def of(cls, field: str, url: str) -> Location:
+    def of(cls, field: str, url: str) -> CheckpointLocation:
         """The folder that a URL names; nothing is read or written.
 
         Raises:
@@ -137,7 +137,7 @@ def write_place(field: str, where: str | Path, content: bytes) -> None:
     """
     if is_url(where):
         folder, _, name = str(where).rpartition("/")
-        Location.of(field, folder).write(name, content)
+        CheckpointLocation.of(field, folder).write(name, content)
         return
     try:
         with written(Path(where)) as file:
@@ -154,7 +154,7 @@ def read_place(field: str, where: str | Path, most: int = 1 << 36) -> bytes:
     """
     if is_url(where):
         folder, _, name = str(where).rpartition("/")
-        return Location.of(field, folder).read(name, most=most)
+        return CheckpointLocation.of(field, folder).read(name, most=most)
     try:
         return read_bytes(Path(where), most)
     except OfframpError as error:

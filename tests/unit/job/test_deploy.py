@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import pytest
 
-from offramp.allreduce.control import AllReduceControl, NoRoomError
+from offramp.allreduce.control import AllReduceControl, SwitchFullError
 from offramp.cluster.model import Agent
 from offramp.cluster.write import cluster_text
 from offramp.job import gnn_switches
@@ -229,7 +229,7 @@ def test_a_job_waits_for_room_or_goes_without_as_its_file_says(lab, states, job,
     first, moments = ExitStack(), list[str]()
     with first:
         first.enter_context(deployed(job, lab, [ReductionNetwork.SWITCH], tmp_path))
-        with pytest.raises(NoRoomError, match="needs 9 pages of slots, the switch has 7 of 16 left beside 1 other"):
+        with pytest.raises(SwitchFullError, match="needs 9 pages of slots, the switch has 7 of 16 left beside 1 other"):
             run_job(replace(job, wait_s=0.01), lab, ReductionNetwork.SWITCH, tmp_path)
         outcome = run_job(replace(job, fallback=True), lab, ReductionNetwork.SWITCH, tmp_path)
         assert "7 of 16 left" in outcome.without

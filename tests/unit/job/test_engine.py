@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from offramp.job import engine as engine_module
-from offramp.job.engine import ENGINES, RankStart, Submission, parse_on
+from offramp.job.engine import ENGINES, BatchSubmission, RankStart, parse_on
 from offramp.job.engines import slurm as slurm_module
 from offramp.job.engines.slurm import LOG, Slurm, script
 from offramp.job.kind import PlacedJob
@@ -155,8 +155,10 @@ def test_a_launcher_of_all_ranks_does_not_take_jobs_with_servers(racks, tmp_path
         run_job(job, racks, "one-path", tmp_path, engine=ENGINES.get("mpi")())
 
 
-def submission(folder: Path, on: str = "cluster.yaml") -> Submission:
-    return Submission(folder / "job.yaml", on, "allreduce", ["gloo: a step 1 s; slower", "allreduce: 2\nline"], folder)
+def submission(folder: Path, on: str = "cluster.yaml") -> BatchSubmission:
+    return BatchSubmission(
+        folder / "job.yaml", on, "allreduce", ["gloo: a step 1 s; slower", "allreduce: 2\nline"], folder
+    )
 
 
 def test_the_script_is_one_that_a_person_would_have_written(racks, tmp_path, monkeypatch):

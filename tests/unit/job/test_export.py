@@ -15,7 +15,7 @@ import yaml
 
 from offramp.cluster import parse_cluster
 from offramp.cluster.model import ClusterDimension
-from offramp.job.engine import Submission
+from offramp.job.engine import BatchSubmission
 from offramp.job.export import JOB_FORMATS, JobExport
 from offramp.job.kind import PlacedJob, kind_of
 from offramp.job.settings import JobSettings
@@ -23,7 +23,7 @@ from offramp_base.errors import OfframpError
 
 
 def exported(job, cluster, form, way="gloo", plan=()) -> list[dict]:
-    submission = Submission(Path("job.yaml"), "cluster.yaml", way, plan, Path("out"))
+    submission = BatchSubmission(Path("job.yaml"), "cluster.yaml", way, plan, Path("out"))
     given = JobExport(kind_of(job), PlacedJob.on(job, cluster), submission, "offramp:1", "results")
     return list(yaml.safe_load_all(JOB_FORMATS.get(form)(given)))
 

@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, Metadata
 from offramp.models import make_model
 from offramp.train.checkpoint import completed_epochs, forget
 from offramp.train.job import layer_widths
-from offramp.train.locations import Location
+from offramp.train.locations import CheckpointLocation
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
@@ -106,7 +106,7 @@ def test_pytorch_reads_it(in_group, graph, tmp_path: Path) -> None:
 def test_a_writer_that_ends_at_any_file_leaves_the_checkpoint_before(
     in_group, graph, tmp_path: Path, monkeypatch, files_written: int
 ) -> None:
-    where, write, left = f"file://{tmp_path / 'run'}", Location.write, files_written
+    where, write, left = f"file://{tmp_path / 'run'}", CheckpointLocation.write, files_written
     trained(in_group, graph, replace(BASE, workers=1, epochs=2, checkpoint=where))
 
     def ends(location, name: str, content: bytes) -> None:
@@ -117,7 +117,7 @@ def test_a_writer_that_ends_at_any_file_leaves_the_checkpoint_before(
         write(location, name, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Location, "write", ends)
+        patch.setattr(CheckpointLocation, "write", ends)
         run = replace(BASE, workers=1, epochs=3, checkpoint=where, resume=where)
         if files_written < 3:  # rows, their description, latest
             with pytest.raises(OSError, match="No space left"):

@@ -25,7 +25,7 @@ _SHELL: Final = "mpirun-shell"
 
 
 @ENGINES.register("mpi")
-class Mpi(RankEngine):
+class MpiEngine(RankEngine):
     """One mpirun for all ranks."""
 
     what = "Open MPI's mpirun"

@@ -11,7 +11,7 @@ from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, conn
 
 
 @ENGINES.register("hosts")
-class OneByOne(RankEngine):
+class OneByOneEngine(RankEngine):
     """Each rank where its host is, as the host's ``reach`` says."""
 
     what = "each host as its file says (reach)"
@@ -28,7 +28,7 @@ class OneByOne(RankEngine):
 
 
 @ENGINES.register("ssh")
-class Ssh(OneByOne):
+class SshEngine(OneByOneEngine):
     """All ranks by ssh, without a terminal; a rank ends with its connection."""
 
     what = "a connection for each rank"
@@ -40,7 +40,7 @@ class Ssh(OneByOne):
 
 
 @ENGINES.register("local")
-class Local(OneByOne):
+class LocalEngine(OneByOneEngine):
     """All ranks on this machine, whatever the cluster's file says of its hosts."""
 
     what = "processes of this machine"

@@ -14,7 +14,7 @@ from shlex import quote
 from typing import Any, ClassVar, Final
 
 from offramp.cluster.names import join
-from offramp.job.engine import ENGINES, BatchEngine, Submission, same_python
+from offramp.job.engine import ENGINES, BatchEngine, BatchSubmission, same_python
 from offramp.job.kind import PlacedJob
 from offramp.job.slurm_commands import job_row, said
 from offramp_base.arguments import label, visible
@@ -32,7 +32,7 @@ _ENDED: Final = frozenset(
 _SACCT: Final = ("Elapsed", "TotalCPU", "MaxRSS")
 
 
-def script(placed: PlacedJob, submission: Submission) -> str:
+def script(placed: PlacedJob, submission: BatchSubmission) -> str:
     """The script for sbatch, which works as well where somebody submits it by hand.
 
     Raises:
@@ -100,7 +100,7 @@ def _inside(quoted: str) -> str:
 
 
 @ENGINES.register("slurm")
-class Slurm(BatchEngine):
+class SlurmEngine(BatchEngine):
     """A batch job of Slurm's."""
 
     what = "a batch job of Slurm's, requeued after failures"
@@ -109,11 +109,11 @@ class Slurm(BatchEngine):
     def __init__(self, poll_s: float = _POLL_S) -> None:
         self._poll_s = poll_s
 
-    def script(self, placed: PlacedJob, submission: Submission) -> str:
+    def script(self, placed: PlacedJob, submission: BatchSubmission) -> str:
         """The script for sbatch."""
         return script(placed, submission)
 
-    def run(self, placed: PlacedJob, submission: Submission, note: Callable[[str, str], None]) -> dict[str, Any]:
+    def run(self, placed: PlacedJob, submission: BatchSubmission, note: Callable[[str, str], None]) -> dict[str, Any]:
         """Submit the job and wait for its end; a job that is still there when this ends otherwise is cancelled.
 
         Returns:

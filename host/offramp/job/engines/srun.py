@@ -27,7 +27,7 @@ _HOSTS: Final = "hosts"
 
 
 @ENGINES.register("srun")
-class Srun(RankEngine):
+class SrunEngine(RankEngine):
     """One step of the Slurm job that this command runs in."""
 
     what = "a step of this Slurm job"

@@ -13,7 +13,7 @@ from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, conn
 
 
 @ENGINES.register("torchrun")
-class TorchRun(RankEngine):
+class TorchRunEngine(RankEngine):
     """One torchrun on each host."""
 
     what = "PyTorch's torchrun on each host"

@@ -56,7 +56,7 @@ def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str
     objects, arrays = prepared(monkeypatch, name, SimulationSetup(iterations=3, routing=routing, seed=3))
     assert not arrays.dag.tasks
     for field in fields(Loaded):
-        if field.name not in {"dag", "fabric", "load", "use_row", "use", "amount", "weight", "after"}:
+        if field.name not in {"dag", "fabric", "reload", "load", "use_row", "use", "amount", "weight", "after"}:
             np.testing.assert_array_equal(getattr(objects, field.name), getattr(arrays, field.name), field.name)
     rows = ([sorted(row) for row in np.split(x.after, x.after_row[1:-1])] for x in (objects, arrays))
     assert next(rows) == next(rows)

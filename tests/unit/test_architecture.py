@@ -136,7 +136,8 @@ def test_nothing_from_a_network_is_unpickled() -> None:
 
     A checkpoint of torch.distributed is described in a pickle: its reader makes those descriptions and nothing else,
     which ``tests/unit/train/test_checkpoint_urls.py`` attacks. The pipes of :mod:`multiprocessing` are left: they join
-    a process to children that it forked, and nobody else.
+    a process to children that it forked, and nobody else. What users keep in folders that are theirs alone
+    (``tests/unit/test_caches.py``) is pickled as well: machine code lies there, too.
     """
     guilty = [
         f"{file.relative_to(ROOT)}:{node.lineno} uses {name}"
@@ -146,12 +147,13 @@ def test_nothing_from_a_network_is_unpickled() -> None:
         for name in names_in(node)
         if name.split(".")[0] in PICKLERS or "object_list" in name or name.endswith(("gather_object", "_object_coll"))
     ]
-    assert [line for line in guilty if not line.startswith(f"{RESTRICTED}:")] == []
+    assert [line for line in guilty if line.partition(":")[0] not in {RESTRICTED, *OWN_CACHES}] == []
     pickled = re.findall(r"pickle\.\w+", (ROOT / RESTRICTED).read_text(encoding="utf-8"))
     assert sorted(pickled) == ["pickle.Unpickler", "pickle.UnpicklingError", "pickle.dumps"]
 
 
 RESTRICTED = "host/offramp/train/distributed_checkpoint.py"
+OWN_CACHES = ("switch/offramp_p4/kept_programs.py", "switch/offramp_p4/native/architecture.py")
 PICKLERS = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
 
 

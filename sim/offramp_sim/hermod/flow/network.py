@@ -132,8 +132,6 @@ def load(
             owner += [position] * len(numbers)
             position += 1
         row.append(len(load_of))
-    counts = np.array([len(each.resource) for each in loads], np.int64)
-    empty = [np.empty(0)]
     after_row, after, waits = _followers(dag)
     return Loaded(
         dag=dag,
@@ -150,14 +148,21 @@ def load(
         flow_row=np.array(row, np.int32),
         coflow_of_flow=np.array(owner, np.int32),
         load=np.array(load_of, np.int32),
-        use_row=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        use=np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
-        amount=np.concatenate([each.amount for each in loads] or empty),
-        weight=np.array([each.weight for each in loads], np.float64),
+        **_load_table(loads),
         after_row=after_row,
         after=after,
         waits=waits,
     )
+
+
+def _load_table(loads: list[FlowLoad]) -> dict[str, Array]:
+    counts, empty = np.array([len(each.resource) for each in loads], np.int64), [np.empty(0)]
+    return {
+        "use_row": np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        "use": np.concatenate([each.resource for each in loads] or empty).astype(np.int32),
+        "amount": np.concatenate([each.amount for each in loads] or empty),
+        "weight": np.array([each.weight for each in loads], np.float64),
+    }
 
 
 def _followers(dag: Dag) -> tuple[Array, Array, Array]:

@@ -122,7 +122,7 @@ class TestedTable:
         Args:
             keys: values of all keys in order; or ``match`` has them by name, and keys left out match anything.
             action: the action's name, or its last part.
-            priority: of tables that need one; by default each entry goes behind those before it.
+            priority: the entry's place, in tables that need one; by default each entry goes behind those before it.
             match: values by the keys' names, or the ends of them.
             data: the action's parameters by name.
 

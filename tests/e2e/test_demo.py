@@ -99,6 +99,7 @@ def test_hermod_measures_coflows(tmp_path: Path) -> None:
     assert min(counted) > 0
 
 
+@pytest.mark.slow
 def test_leo_runs_without_tools_for_rtl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offramp_cli.demo.act_leo.rtl_or_reason", lambda _: ({}, "No iverilog on PATH."))
     _, outcome = run("leo", "sockets", tmp_path / "demo")

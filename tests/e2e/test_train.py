@@ -66,6 +66,7 @@ def test_the_program_for_tofino_gives_the_same_bits(tmp_path: Path) -> None:
     assert tna["aggregators_peak"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.p4
 def test_replication_and_racks_give_the_same_bits(tmp_path: Path) -> None:
     one = run(tmp_path, "switch", epochs=3)
@@ -203,7 +204,12 @@ def test_links_that_lose_and_double_packets_change_no_bit(tmp_path: Path) -> Non
 @pytest.mark.p4
 @pytest.mark.parametrize(
     "network",
-    [{}, {"loss": 0.05, "duplicate": 0.05, "retry": 0.05}, {"racks": 2}, {"target": "tna"}],
+    [
+        {},
+        pytest.param({"loss": 0.05, "duplicate": 0.05, "retry": 0.05}, marks=pytest.mark.slow),
+        pytest.param({"racks": 2}, marks=pytest.mark.slow),
+        {"target": "tna"},
+    ],
     ids=["star", "faults", "racks", "tna"],
 )
 def test_acknowledged_sums_are_the_same_sums(network: dict, tmp_path: Path) -> None:

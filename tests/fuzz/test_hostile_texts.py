@@ -92,6 +92,7 @@ def test_planted_sinks_are_found(name: str, watch: Watch) -> None:
     pytest.fail("nothing was found")
 
 
+@pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.usefixtures("folder")
 def test_documents_without_hostile_texts_reach_every_sink(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,7 @@ def test_pynq_is_installed_only_for_a_card_that_will_start_with_it(monkeypatch):
     assert [card for card in cards if chain._runs_pynq(card)] == ["fpga:"]
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.rtl
 def test_every_byte_through_card_agents_and_switch(programs, tmp_path):

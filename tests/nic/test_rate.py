@@ -57,7 +57,13 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize(("script", "reason"), SILENT.values(), ids=SILENT)
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        pytest.param(*row, id=name, marks=[pytest.mark.slow] if place else [])
+        for place, (name, row) in enumerate(SILENT.items())
+    ],
+)
 def test_a_testpmd_without_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     """One line for each way to say nothing, and its processes are gone."""
     program = tmp_path / "dpdk-testpmd"

@@ -196,6 +196,7 @@ def test_tensors_that_differ_are_one_line(programs: Path) -> None:
     on_a_net(programs, work)
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 def test_an_agent_that_dies_or_hangs_is_one_line(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("offramp.allreduce.nic_rank._PATIENCE_S", 0.5)

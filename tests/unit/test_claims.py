@@ -165,6 +165,7 @@ def test_published_ranges(text: str | None, ends: tuple[float, float] | None) ->
     assert range_in(text) == ends
 
 
+@pytest.mark.slow
 @pytest.mark.full
 def test_the_command_judges_the_claims_of_an_item(tmp_path: Path) -> None:
     path = tmp_path / "found.json"

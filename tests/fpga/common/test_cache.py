@@ -14,6 +14,7 @@ pytestmark = pytest.mark.rtl
 FIFO = Design("fifo")
 
 
+@pytest.mark.slow
 def test_a_build_does_not_remember_its_environment(fast):
     program = build(FIFO, fast) / "fifo"
     dynamic = subprocess.run(["readelf", "-d", program], capture_output=True, text=True, check=True).stdout

@@ -38,7 +38,10 @@ def test_more_frames_than_the_card_takes(paced, short, pause, tmp_path, fast):
     run_bench(Design("udp_card_cmac", CARD), fast, BENCH, tmp_path, case="overload", settings=chosen)
 
 
-@pytest.mark.parametrize(("clock_ns", "seed"), [(4, 1), (3.1, 2), (40, 3)])
+@pytest.mark.parametrize(
+    ("clock_ns", "seed"),
+    [(4, 1), pytest.param(3.1, 2, marks=pytest.mark.slow), pytest.param(40, 3, marks=pytest.mark.slow)],
+)
 def test_frames_with_faults_change_nothing(clock_ns, seed, tmp_path, fast):
     chosen = {"clock_ns": clock_ns, "seed": seed, "frames": 60}
     run_bench(Design("udp_card_cmac", CARD), fast, BENCH, tmp_path, case="faults_between_answers", settings=chosen)

@@ -206,6 +206,7 @@ def check_rows_over_a_bad_wire(running, requests):
     assert sent[1] >= wire["lost"] / 2 - 5  # some are ARP's, and one answer's loss may follow another's
 
 
+@pytest.mark.slow
 def test_rows_over_a_bad_wire_are_the_models(card, fast):
     """Loss, duplicates and overtaking of five percent each, both ways."""
     check_rows_over_a_bad_wire(card(fast, bad=0.05, QUANTPACK_DEPTH=64), 60)

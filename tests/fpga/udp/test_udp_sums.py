@@ -39,6 +39,7 @@ def reduce(space, rank, world, job, given):
     return space.call(work)
 
 
+@pytest.mark.slow
 def test_hosts_sum_exactly_over_a_bad_wire(lan):
     space, make = lan
     running = make(bad=0.05, PAGES=2)

@@ -135,6 +135,7 @@ def test_a_flood_of_packet_outs_waits_for_the_switch(start):
         assert resident(switch.pid) - before < 60 * MB
 
 
+@pytest.mark.slow
 def test_ten_thousand_writes_in_flight(start):
     switch, links = start(None)
     source = PROGRAM.read_bytes().replace(b"size = 2048;", b"size = 20000;")

@@ -21,6 +21,7 @@ def accuracy(seed: int, **changes: Any) -> float:
     return 100 * float(np.mean([epoch.test_accuracy for epoch in train(graph, how).epochs[-5:]]))
 
 
+@pytest.mark.slow
 def test_a_third_of_the_columns_is_enough_if_it_is_the_right_third() -> None:
     """Three in four neighbours are remote, 4 of 60 columns matter, 18 travel; three seeds."""
     torch.set_num_threads(1)

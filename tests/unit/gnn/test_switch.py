@@ -68,7 +68,10 @@ def on_switch(work, ranks, *rest):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("ranks", "names"), [(2, ["gcn", "gin", "rgcn", "hetero"]), (4, ["sage", "gat", "hgt"])])
+@pytest.mark.parametrize(
+    ("ranks", "names"),
+    [(2, ["gcn", "gin", "rgcn", "hetero"]), pytest.param(4, ["sage", "gat", "hgt"], marks=pytest.mark.slow)],
+)
 def test_losses_and_gradients_are_those_of_one_process(ranks, names):
     results = on_switch(models, ranks, names, {})
     assert {name: far for name, (far, _) in results.items() if not far < 1e-5} == {}

@@ -111,6 +111,7 @@ def test_a_worker_that_leaves_is_a_lost_peer(in_group, graph, sums: bool) -> Non
 
     def work(group):
         box = CoflowMailbox(group, 30, 2, by_priority=True)
+        box.start_sum(torch.ones(3))()  # so that they are connected
         if group.rank == 0:
             ready.wait(20)
             box._endpoint.close()

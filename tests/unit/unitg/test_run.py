@@ -63,6 +63,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.full
 def test_torchrun(tmp_path: Path) -> None:
     path = tmp_path / "run.json"

@@ -51,7 +51,7 @@ def assert_same_loads(one: Loaded, other: Loaded) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", JOBS)
-@pytest.mark.parametrize("routing", ["ecmp", "spray"])
+@pytest.mark.parametrize("routing", ["ecmp", pytest.param("spray", marks=pytest.mark.slow)])
 def test_arrays_are_what_objects_make(monkeypatch: pytest.MonkeyPatch, name: str, routing: str) -> None:
     objects, arrays = prepared(monkeypatch, name, SimulationSetup(iterations=3, routing=routing, seed=3))
     assert not arrays.dag.tasks

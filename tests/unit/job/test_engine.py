@@ -19,7 +19,7 @@ import pytest
 from offramp.job import engine as engine_module
 from offramp.job.engine import ENGINES, BatchSubmission, RankStart, parse_on
 from offramp.job.engines import slurm as slurm_module
-from offramp.job.engines.slurm import LOG, Slurm, script
+from offramp.job.engines.slurm import LOG, SlurmEngine, script
 from offramp.job.kind import PlacedJob
 from offramp.job.ranks import RankProcesses
 from offramp.job.run import JobRunResult, run_job
@@ -215,7 +215,7 @@ def test_a_job_is_followed_to_its_end(racks, tmp_path, monkeypatch, program, sta
     placed = PlacedJob.on(JobSettings(command=("true",)), racks)
 
     def run() -> dict:
-        return Slurm(poll_s=0.0).run(placed, submission(tmp_path), lambda what, name: notes.append((what, name)))
+        return SlurmEngine(poll_s=0.0).run(placed, submission(tmp_path), lambda what, name: notes.append((what, name)))
 
     if state == "COMPLETED":
         account = run()
@@ -239,7 +239,7 @@ def test_a_job_that_nobody_waits_for_is_cancelled(racks, tmp_path, program):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Slurm().run(PlacedJob.on(JobSettings(command=("true",)), racks), submission(tmp_path), note)
+        SlurmEngine().run(PlacedJob.on(JobSettings(command=("true",)), racks), submission(tmp_path), note)
     assert cancelled.read_text() == "7\n"
 
 
@@ -247,7 +247,7 @@ def test_a_refused_job_says_why_in_a_line(racks, tmp_path, program):
     program("sbatch", "echo 'sbatch: error: invalid partition\nspecified: x' >&2; exit 1")
     (tmp_path / LOG).write_text("of an earlier job")
     with pytest.raises(OfframpError, match=r"^sbatch: sbatch: error: invalid partition specified: x$"):
-        Slurm().run(PlacedJob.on(JobSettings(command=("true",)), racks), submission(tmp_path), lambda *_: None)
+        SlurmEngine().run(PlacedJob.on(JobSettings(command=("true",)), racks), submission(tmp_path), lambda *_: None)
 
 
 @pytest.mark.parametrize("option", ["-p gpu", "--wrap=a b", "--x;y", "partition", "--comment=\n#SBATCH"])

@@ -10,7 +10,7 @@ import pytest
 
 from judge import p4c
 from judge.__main__ import JUDGES, main, programs
-from judge.verdict import ROOT, Judge, Verdict, table
+from judge.verdict import ROOT, ReferenceTool, Verdict, table
 from offramp_p4.reference.process import LAUNCHER_MARK
 
 FORWARD = ROOT / "p4/examples/reflector.p4"
@@ -85,4 +85,4 @@ def test_the_table_and_the_programs() -> None:
     ]
     assert FORWARD in programs([ROOT / "p4"])
     assert ROOT / "p4/hermod/types.p4" not in programs([ROOT / "p4"])
-    assert Judge("sh", "", lambda _, __: []).missing == []
+    assert ReferenceTool("sh", "", lambda _, __: []).missing == []

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from judge import bmv2, p4c, tofino
-from judge.verdict import ROOT, Judge, Verdict, table
+from judge.verdict import ROOT, ReferenceTool, Verdict, table
 
 JUDGES = (
-    Judge(p4c.NAME, "p4c", p4c.judge),
-    Judge(bmv2.NAME, "bmv2", bmv2.judge, ("simple_switch_CLI",)),
-    Judge(tofino.NAME, "p4c's Tofino back end", tofino.judge),
+    ReferenceTool(p4c.NAME, "p4c", p4c.judge),
+    ReferenceTool(bmv2.NAME, "bmv2", bmv2.judge, ("simple_switch_CLI",)),
+    ReferenceTool(tofino.NAME, "p4c's Tofino back end", tofino.judge),
 )
 
 
@@ -25,7 +25,7 @@ def programs(folders: Sequence[Path]) -> list[Path]:
     return [file for file in files if "main;" in file.read_text(encoding="utf-8", errors="replace")]
 
 
-def main(words: Sequence[str] | None = None, judges: Sequence[Judge] = JUDGES) -> int:
+def main(words: Sequence[str] | None = None, judges: Sequence[ReferenceTool] = JUDGES) -> int:
     """Ask the judges; the exit status is 1 if one of them differs, and 2 if none is there."""
     parser = argparse.ArgumentParser(prog="judge", description=__doc__)
     parser.add_argument("programs", nargs="*", type=Path, default=[ROOT / "p4", ROOT / "tests/p4/stf"])

@@ -38,7 +38,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class ReferenceTool:
     """One foreign program.
 
     Attributes:

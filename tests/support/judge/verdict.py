@@ -82,7 +82,7 @@ def first_line(text: str) -> str:
 
 def table(verdicts: list[Verdict], versions: Mapping[str, str]) -> str:
     """The verdicts in Markdown: a row for each judge and subject, and a line for each difference."""
-    lines = ["| Judge | Compared | As ours |", "|---|---|---|"]
+    lines = ["| Tool | Compared | As ours |", "|---|---|---|"]
     for judge, subject in dict.fromkeys((v.judge, v.subject) for v in verdicts):
         chosen = [v for v in verdicts if (v.judge, v.subject) == (judge, subject)]
         agree = sum(v.agrees for v in chosen)

@@ -6,7 +6,6 @@
 namespace offramp::store {
 namespace {
 
-constexpr unsigned step_bits = 4;           // of the time of a last use
 constexpr std::uint32_t first_count = 5;    // of a new entry: it must not go before it could be used
 constexpr std::uint32_t most_count = 255, growth = 10;
 constexpr std::int64_t minute_ms = 60'000;  // in which a count falls by 1
@@ -29,8 +28,10 @@ std::uint64_t Eviction::next_random() {  // xorshift64 (Marsaglia 2003)
     return random_;
 }
 
-std::uint32_t Eviction::fresh(std::int64_t now_ms) const {
-    return lfu() ? minutes(now_ms) << 8 | first_count : static_cast<std::uint32_t>(now_ms >> step_bits);
+std::uint32_t Eviction::fresh(std::int64_t now_ms) {
+    if (lfu()) return minutes(now_ms) << 8 | first_count;
+    ++uses_;
+    return step();
 }
 
 std::uint32_t Eviction::used(std::uint32_t before, std::int64_t now_ms) {
@@ -42,7 +43,7 @@ std::uint32_t Eviction::used(std::uint32_t before, std::int64_t now_ms) {
 }
 
 std::uint64_t Eviction::score(const Entry& entry, std::int64_t now_ms) const {
-    if (lru()) return fresh(now_ms) - entry.use;
+    if (lru()) return static_cast<std::uint32_t>(step() - entry.use);
     if (lfu()) return most_count - decayed(entry.use, now_ms);
     return ~static_cast<std::uint64_t>(entry.expires_ms);
 }

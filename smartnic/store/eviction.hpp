@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which keys go when the memory is full: redis' policies, by samples. An entry's `use` is what a policy knows of it:
 //
-//   lru: when it was last used, in steps of 16 ms, which come round after two years
+//   lru: how many uses of any entries there had been when it was last used, in steps of 16, which come round after 2^36;
+//        time would order too little on a machine where a whole cache goes through within a step of the clock
 //   lfu: minutes (16 bits) at which the count was last decreased, and the count (8 bits), which grows the more rarely the larger it is
 #pragma once
 
@@ -34,7 +35,7 @@ class Eviction {
     [[nodiscard]] bool tracks() const { return lru() || lfu(); }
 
     // The `use` of a new entry, and that of one that is used again.
-    [[nodiscard]] std::uint32_t fresh(std::int64_t now_ms) const;
+    [[nodiscard]] std::uint32_t fresh(std::int64_t now_ms);
     [[nodiscard]] std::uint32_t used(std::uint32_t before, std::int64_t now_ms);
     // The entry that should go next; nullptr: the policy has none. `ending` are those that expire.
     [[nodiscard]] Entry* victim(const Index& all, const Index& ending, std::int64_t now_ms);
@@ -47,16 +48,19 @@ class Eviction {
         std::string key;
     };
     static constexpr std::size_t most = 16;
+    static constexpr unsigned step_bits = 4;
 
     [[nodiscard]] bool lru() const { return policy_ == Policy::all_lru || policy_ == Policy::ending_lru; }
     [[nodiscard]] bool lfu() const { return policy_ == Policy::all_lfu || policy_ == Policy::ending_lfu; }
     [[nodiscard]] std::uint64_t next_random();
+    [[nodiscard]] std::uint32_t step() const { return static_cast<std::uint32_t>(uses_ >> step_bits); }
     // The higher, the sooner it goes.
     [[nodiscard]] std::uint64_t score(const Entry& entry, std::int64_t now_ms) const;
     void consider(const Entry& entry, std::int64_t now_ms);
 
     Policy policy_ = Policy::none;
     std::uint64_t random_;
+    std::uint64_t uses_ = 0;  // of any entries
     std::array<Candidate, most> candidates_;  // the best seen so far, by rising score
     std::size_t count_ = 0;
 };

@@ -51,8 +51,9 @@ guest: packages setup ## suites on RDMA, poll-mode drivers, prio and netem, in a
 	@ci/install-packages ci/guest/packages.txt
 	$(BIN)/python -m pytest -m guest tests/guest
 
-cluster: packages setup ## jobs on a real Slurm, over OpenSSH and by mpirun, in network namespaces
+cluster: packages setup ## jobs on a real Slurm and Ray, over OpenSSH and by mpirun, in network namespaces
 	@ci/install-packages ci/cluster/packages.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[ray]'
 	$(BIN)/python -m pytest -m cluster tests/cluster
 
 bench: setup     ## measurements; docs/PERFORMANCE.md says how to read them

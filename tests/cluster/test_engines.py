@@ -14,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
+import ray_cluster
 import slurm_cluster
 from cluster_case import LIMIT_S, Racks, model_of, offramp, run_words, train_job, until
 from offramp.cluster.write import cluster_text
 from offramp_sim.lab.start import held
+from ray_cluster import RayCluster
 from ssh_hosts import SshHosts
 
 pytestmark = [pytest.mark.cluster, pytest.mark.full]
@@ -55,6 +57,42 @@ def test_the_same_model_by_each_engine_and_nothing_left(racks, ssh, by_ssh, undi
     assert process.returncode == 0, out + err + logs
     assert model_of(tmp_path / "out/switchgnn") == undisturbed
     racks.nothing_left(before)
+
+
+@pytest.fixture
+def ray(racks: Racks) -> Iterator[RayCluster]:
+    ray_cluster.require()
+    with RayCluster({host.where: racks.keepers[host.name] for host in racks.cluster.hosts}) as cluster:
+        yield cluster
+
+
+def test_the_same_model_by_ray_and_what_ends_its_ranks(racks, ray, undisturbed, tmp_path):
+    """A cluster takes half a minute to start: one test for a whole run, a killed command and a node that dies."""
+    before = racks.states()
+    train_job(tmp_path)
+    process = offramp(on_first_host(racks), tmp_path, ray.environment, *run_words(f"ray:{racks.file}"))
+    out, err = process.communicate(timeout=LIMIT_S)
+    logs = "".join(path.read_text() for path in sorted((tmp_path / "out/switchgnn").glob("*.log")))
+    assert process.returncode == 0, out + err + logs
+    assert model_of(tmp_path / "out/switchgnn") == undisturbed
+    racks.nothing_left(before)
+    (tmp_path / "job.yaml").write_text("command: [sleep, '3600']\nall_reduce: 1MB\n")
+    words = ["job", "run", "job.yaml", "--on", f"ray:{racks.file}", "--by", "gloo", "--no-calibrate", "--out", "out"]
+    for ends in ("the command", "a node"):
+        process = offramp(on_first_host(racks), tmp_path, ray.environment, *words)
+        until(
+            lambda process=process: sleeping(racks) == 4 or process.poll() is not None, lambda: str(racks.processes())
+        )
+        assert process.poll() is None, process.communicate()
+        if ends == "the command":
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate(timeout=LIMIT_S)
+        else:
+            ray.kill_node(racks.cluster.hosts[2].where)
+            _, err = process.communicate(timeout=LIMIT_S)
+            assert process.returncode == 2
+            assert len(err.strip().splitlines()) == 1, err
+        racks.nothing_left(before)
 
 
 def test_the_same_model_on_this_machine_alone(undisturbed, tmp_path):

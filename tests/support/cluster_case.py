@@ -18,6 +18,7 @@ from offramp.job.kinds.full_graph import CHECKPOINT
 from offramp.job.ledger import opened
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.job.switches import with_switch
+from ray_cluster import is_ray
 
 RACKS = """\
 name: {name}
@@ -63,12 +64,12 @@ class Racks:
         return count
 
     def processes(self) -> list[str]:
-        """Commands of all that runs on the hosts, but what keeps their namespaces and Slurm's own daemons."""
+        """Commands of all that runs on the hosts, but what keeps their namespaces, and daemons of engines."""
         commands = []
         for keeper in self.keepers.values():
             for pid in slurm_cluster.in_network_of(keeper):
                 words = _command(pid)
-                if pid != keeper and words and not any(each in words for each in ("slurmd", "sshd")):
+                if pid != keeper and words and not is_ray(words) and not any(e in words for e in ("slurmd", "sshd")):
                     commands.append(words)
         return commands
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from offramp.workers.place import find_place
+from offramp_base.ending.linux import signal_at_parents_end
 from offramp_base.errors import OfframpError
 
 _GRACE_S: Final = 5.0
@@ -63,12 +64,18 @@ def set_place(environment: MutableMapping[str, str]) -> None:
 def run_while_connected(words: Sequence[str]) -> int:
     """Run a program until it ends, or standard input does; its exit status, as a shell has it.
 
-    What the program has started ends with it.
+    What the program has started ends with it. The program itself is killed where this process is.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    here = os.getpid()
     try:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, process_group=0)
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=lambda: signal_at_parents_end(signal.SIGKILL, here),  # noqa: PLW1509 - without threads
+        )
     except OSError as error:
         sys.stderr.write(f"{words[0]}: {error.strerror}\n")
         return 127

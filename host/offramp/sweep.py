@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many runs of one function, in processes on this machine or on a cluster of Dask or Ray.
+"""Many runs of one function, in processes on this machine or on a cluster of Dask, Ray or Slurm.
 
 Results come in the order of the cases, so that a sweep gives the same results wherever it runs.
 """
@@ -23,6 +23,7 @@ _R = TypeVar("_R")
 
 _CONNECT_S: Final = 10
 _RAY: Final = "ray:"
+_SLURM: Final = "slurm:"
 
 
 _everywhere: ContextVar[str | None] = ContextVar("_everywhere", default=None)
@@ -54,7 +55,8 @@ def sweep(
         cases: arguments that can be pickled.
         processes: number of processes; by default one per core; 1 stays in this process.
         dask: address of a cluster to run on instead: a Dask scheduler's, such as ``tcp://10.0.0.1:8786``, or Ray's,
-            ``ray://HEAD:10001``, ``ray:HEAD:6379`` or ``ray:local``; by default that of :func:`on_dask`.
+            ``ray://HEAD:10001``, ``ray:HEAD:6379`` or ``ray:local``; or ``slurm:`` with options of sbatch, such as
+            ``slurm:--partition=cpu``, for an array job. By default that of :func:`on_dask`.
         what: name of the sweep in reports of its progress (:mod:`offramp_base.progress`).
         each: called with every result as it arrives, in this process.
 
@@ -66,7 +68,8 @@ def sweep(
     teller = _Teller(what, len(cases), each)
     dask = dask or _everywhere.get()
     if dask is not None:
-        return (_on_ray if dask.startswith(_RAY) else _on_dask)(function, cases, dask, teller)
+        by = _on_ray if dask.startswith(_RAY) else _on_slurm if dask.startswith(_SLURM) else _on_dask
+        return by(function, cases, dask, teller)
     count = min(processes or available_cores(), len(cases))
     if count <= 1:
         return [teller(function(case)) for case in cases]
@@ -115,6 +118,15 @@ def _on_dask(function: Callable[[_C], _R], cases: Sequence[_C], address: str, te
             teller(future.result())
         gathered: list[_R] = client.gather(futures)
         return gathered
+
+
+def _on_slurm(function: Callable[[_C], _R], cases: Sequence[_C], address: str, teller: _Teller) -> list[_R]:
+    from offramp.workers.slurm_array import each_in_array
+
+    results = {
+        number: teller(result) for number, result in each_in_array(function, cases, address.removeprefix(_SLURM))
+    }
+    return [results[number] for number in range(len(cases))]
 
 
 def _call(function: Callable[[_C], _R], case: _C) -> _R:

@@ -7,6 +7,7 @@ Blind to nodes with kernels, clocks and files of their own: nodes are namespaces
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,6 +101,18 @@ def test_a_command_that_ends_cancels_its_job(slurm, racks, tmp_path):
     assert process.returncode == 143
     until(lambda: "CANCELLED" in slurm.run("scontrol", "show", "job", number), lambda: "it goes on")
     racks.nothing_left(before)
+
+
+def test_a_sweep_is_an_array_job(slurm, tmp_path):
+    code = "from math import sqrt; from offramp.sweep import sweep; "
+    code += "print(sweep(sqrt, [n * n for n in range(12)], dask='slurm:--cpus-per-task=2') == list(range(12)))"
+    done = subprocess.run(
+        [*slurm.inside, sys.executable, "-c", code], cwd=tmp_path, env=os.environ | slurm.environment,
+        capture_output=True, text=True, check=False, timeout=LIMIT_S,
+    )  # fmt: skip
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert slurm.run("squeue", "--noheader") == ""
 
 
 @pytest.mark.parametrize("count", [6, pytest.param(50, marks=pytest.mark.slow)])

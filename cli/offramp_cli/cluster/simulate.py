@@ -66,7 +66,7 @@ class ClusterStudy:
     seed: Annotated[int, Field("Seed of profiles for logs, and of placements that draw", least=0)] = 0
     seeds: Annotated[int, Field("Placements that draw are simulated with so many seeds", least=1, group="Sweep")] = 1
     processes: Annotated[int, Field("Simulations at the same time", least=1)] = 1
-    dask: Annotated[str | None, Field("Address of Dask or Ray (ray://HEAD:10001) that simulates instead")] = None
+    dask: Annotated[str | None, Field("Dask's address, ray://HEAD:10001, or slurm:OPTIONS, to simulate there")] = None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class PlacementSettings:
     processes: Annotated[
         int | None, Field("Processes that search; one per core by default", least=1, group="Search")
     ] = None
-    dask: Annotated[str | None, Field("Address of Dask or Ray (ray://HEAD:10001) that searches instead")] = None
+    dask: Annotated[str | None, Field("Dask's address, ray://HEAD:10001, or slurm:OPTIONS, to search there")] = None
     keep: Annotated[
         Path | None,
         Field(

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import Final
 
-from offramp.job.slurm_commands import job_row
+from offramp.workers.slurm_commands import job_row
 from offramp_base.ending.owner import is_process, owner
 from offramp_base.errors import OfframpError
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 from offramp.cluster.names import join
 from offramp.job.engine import ENGINES, BatchEngine, BatchSubmission, same_python
 from offramp.job.kind import PlacedJob
-from offramp.job.slurm_commands import job_row, said
+from offramp.workers.slurm_commands import job_row, said
 from offramp_base.arguments import label, visible
 from offramp_base.ending.files import write_text
 from offramp_base.errors import OfframpError

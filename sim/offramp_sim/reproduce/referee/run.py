@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee: an item at all sizes, seeds and options, in processes or on Dask, resumed where it was interrupted."""
+"""The referee: an item at all sizes, seeds and options, in processes or on a cluster, resumed after an end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RefereeSettings:
     processes: Annotated[int | None, Field("Parallel runs; one per core by default", least=1, group=GROUP)] = None
     dask: Annotated[
         str | None,
-        Field("Address of Dask or Ray (ray://HEAD:10001) to run on; works without --referee too", group=GROUP),
+        Field("Dask's address, ray://HEAD:10001 or slurm:OPTIONS to run on; works without --referee", group=GROUP),
     ] = None
     rows: Annotated[
         Path | None, Field("File of finished runs, from which an interrupted referee resumes", group=GROUP)

@@ -91,4 +91,4 @@ class RayCluster:
 
 def is_ray(command: str) -> bool:
     """Whether a process is one of Ray's own, which stay between jobs."""
-    return any(each in command for each in ("ray::", "/site-packages/ray/", f"{os.sep}ray start"))
+    return any(each in command for each in ("ray::", "/site-packages/ray/", "-m ray.", f"{os.sep}ray start"))

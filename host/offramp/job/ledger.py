@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users of a switch, and what it held before the first of them: a folder for each switch, under a lock.
+"""Users of a switch, those who wait, and what it held before the first: a folder for each switch, under a lock.
 
 The first job that brings a program keeps what was there; the last one that leaves puts it back. A job whose process was
 killed is found by the next: its process is in the ledger (:mod:`offramp.job.claimant`).
@@ -28,6 +28,7 @@ from offramp_base.private_folder import make_private, user_folder
 _BEFORE: Final = "before"
 _JOBS: Final = "jobs.json"
 _PROGRAM: Final = "program"
+_LINE: Final = "line.json"
 
 
 def folder_of(switch: ClusterSwitch) -> Path:
@@ -71,6 +72,26 @@ class SwitchLedger:
     def ended(self) -> list[int]:
         """Jobs whose processes have ended without leaving."""
         return [number for number, owner in self.jobs.items() if has_ended(owner)]
+
+    @property
+    def line(self) -> dict[str, int]:
+        """Processes that wait for room on the switch, each with its place in line: the lower comes first."""
+        path = self.folder / _LINE
+        if not path.is_file():
+            return {}
+        return {str(owner): int(place) for owner, place in parse_json(read_text(path)).items()}
+
+    @line.setter
+    def line(self, line: dict[str, int]) -> None:
+        write_text(self.folder / _LINE, json.dumps(line) + "\n")
+
+    def ahead_of(self, owner: str) -> int:
+        """Number of processes that have waited for longer than this one, which have not ended."""
+        line = self.line
+        place = line.get(owner)
+        return sum(
+            (place is None or other < place) and not has_ended(name) for name, other in line.items() if name != owner
+        )
 
     @property
     def before(self) -> SwitchSnapshot | None:

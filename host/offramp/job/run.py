@@ -21,6 +21,7 @@ from offramp.job.counters import Moved, link_bytes, of_hosts, since
 from offramp.job.engine import RankEngine
 from offramp.job.kind import CalibrationResult, JobKind, JobStart, PlacedJob, kind_of
 from offramp.job.later import undo_later
+from offramp.job.line import WaitingLine
 from offramp.job.load import tasks_of_others
 from offramp.job.planner import PlannerChoice
 from offramp.job.ranks import RankProcesses
@@ -198,27 +199,29 @@ def _attempts(
     job = placed.job
     attempt = 0 if engine is None else engine.earlier
     room = Deadline(job.wait_s)
-    while True:
-        numbers.append(_number())
-        try:
-            result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step, engine)
-        except SwitchFullError as error:
-            numbers.pop()
-            if not room.left_s:
-                raise
-            on_step("wait", str(error))
-            time.sleep(min(room.left_s, random.uniform(*_PAUSE_S)))
-            continue
-        except OfframpError as error:
-            if attempt >= job.restarts:
-                raise
-            attempt += 1
-            on_step("restart", str(error))
-            _wait_until_back(needed)
+    with WaitingLine(step.switch for step in needed if isinstance(step, ProgramOnSwitch)) as line:
+        while True:
+            numbers.append(_number())
+            try:
+                result = _attempt(kind, placed, way, JobStart(folder, attempt), numbers[-1], on_step, engine, line)
+            except SwitchFullError as error:
+                numbers.pop()
+                if not room.left_s:
+                    raise
+                line.stand()
+                on_step("wait", str(error))
+                time.sleep(min(room.left_s, random.uniform(*_PAUSE_S)))
+                continue
+            except OfframpError as error:
+                if attempt >= job.restarts:
+                    raise
+                attempt += 1
+                on_step("restart", str(error))
+                _wait_until_back(needed)
+                _release(needed, numbers)
+                continue
             _release(needed, numbers)
-            continue
-        _release(needed, numbers)
-        return replace(result, steps=steps)
+            return replace(result, steps=steps)
 
 
 def _check_engine(engine: RankEngine | None, kind: JobKind, job: JobSettings, cluster: Cluster) -> None:
@@ -240,6 +243,7 @@ def _attempt(
     number: int,
     on_step: Note,
     engine: RankEngine | None,
+    line: WaitingLine,
 ) -> JobRunResult:
     """One attempt that ends well."""
     cluster, hosts = placed.cluster, placed.hosts
@@ -247,6 +251,7 @@ def _attempt(
     done: JobRunResult | None = None
     try:
         with _deployed(kind, placed, [way], start.folder, number, on_step) as there:
+            line.leave()
             ranks = RankProcesses(
                 program, cluster, hosts, there.network, start.folder, start.attempt, kind.leading, engine
             )

@@ -96,11 +96,15 @@ class ProgramOnSwitch(ABC):
         """Bring the program, forwarding included, unless it is there; then admit this job.
 
         Raises:
-            SwitchFullError: other jobs use all of it, or use it with another program.
+            SwitchFullError: other jobs use all of it, use it with another program, or have waited for longer.
             OfframpError: the switch refuses, or does not answer.
         """
         with opened(self.switch) as ledger:
             _release_ended(self.switch, ledger)
+            if ahead := ledger.ahead_of(claimant()):
+                raise SwitchFullError(
+                    f"{self.place}: {self.switch.name}: jobs that have waited there for longer: {ahead}"
+                )
             if ledger.jobs and not (self.shared and ledger.program == self.program):
                 problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
                 raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")

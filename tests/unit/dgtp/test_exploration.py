@@ -92,6 +92,36 @@ def test_what_a_walk_keeps_to():
     assert (none.machine == start).all()
 
 
+def test_a_walk_counts_its_transitions_and_simulates_the_feasible_ones_that_are_short():
+    """All transitions are accepted: the states that it shows say which of them were feasible, new and short enough."""
+    problem, start = toy()
+    weights, states = Weights(problem), [start]
+    simulated: list[bytes] = []
+
+    class Counting(Weights):
+        def makespan(self, machine):
+            simulated.append(machine.tobytes())
+            return super().makespan(machine)
+
+    how, told = Exploration(steps=600, beta=0.0, gamma=0.02), []
+    with listen(lambda what, done, total: told.append((what, done, total))):
+        explored = explore(problem, start, Counting(problem), how, 3, lambda m: states.append(m.copy()))
+    moves = [after for before, after in pairwise(states) if (before != after).any()]
+    feasible = [m for m in moves if problem.excess(problem.usage(m)) == 0]
+    assert (explored.accepted, explored.feasible) == (len(moves), len(feasible))
+    assert 0 < len(feasible) < len(moves)
+    least, expected = weights.critical_path(start), [start.tobytes()]
+    for m in feasible:
+        if (path := weights.critical_path(m)) <= 1.02 * least:
+            least = min(least, path)
+            if m.tobytes() not in expected:
+                expected.append(m.tobytes())
+    assert simulated == expected
+    assert explored.simulated == len(expected)
+    assert explored.makespan == min(weights.makespan(np.frombuffer(m, start.dtype)) for m in expected)
+    assert told == [("walking", 0, 600), ("walking", 250, 600), ("walking", 500, 600)]
+
+
 def test_greed_at_its_limit_and_by_simulated_time():
     setup = make_setup("testbed-products-ps")
     problem = setup.problem

@@ -14,10 +14,10 @@ import numpy as np
 
 import slurm_cluster
 from offramp.cluster import Cluster
-from offramp.job.kinds.full_graph import CHECKPOINT
 from offramp.job.ledger import opened
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.job.switches import with_switch
+from offramp.job.training import CHECKPOINT
 from ray_cluster import is_ray
 
 RACKS = """\

@@ -25,12 +25,12 @@ from pathlib import Path
 import numpy as np
 
 import job_rank
-from offramp.job.kinds.full_graph import CHECKPOINT
 from offramp.job.network import ReductionNetwork
 from offramp.job.run import run_job
 from offramp.job.settings import JobSettings
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.job.switches import with_switch
+from offramp.job.training import CHECKPOINT
 from offramp_sim.lab.start import possible_mode, start
 from offramp_sim.lab.state import STATE, end, read_state
 

@@ -52,6 +52,16 @@ class Interpreter:
         self._loop, self._nodes = nodes[:1], nodes[1:]
         self._number = Numbering(len(shard.owner))
 
+    @property
+    def logits(self) -> npt.NDArray[np.float32]:
+        """``(1 + h + F,)`` masks before the sigmoid, from which the next explanation starts: loop, halo, columns."""
+        return torch.cat([self._loop, self._nodes, self._columns]).numpy()
+
+    @logits.setter
+    def logits(self, values: npt.NDArray[np.float32]) -> None:
+        parts = torch.from_numpy(values.copy())
+        self._loop, self._nodes, self._columns = torch.split(parts, [1, len(self._nodes), len(self._columns)])
+
     def explain(self, places: IntArray, rows: npt.NDArray[np.float32], version: int) -> Masks:
         """Masks that explain the model's present predictions.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from offramp.dgs.evaluator import ModelEvaluator
@@ -14,10 +15,13 @@ from offramp.dgs.results import DgsEpoch, DgsProgress, DgsResult
 from offramp.dgs.shard import Shard, split
 from offramp.dgs.sidecar import Explanations, Inline, Sidecar, SidecarHandle, open_sidecar
 from offramp.dgs.trainer import MiniBatchTrainer
+from offramp.dgs.worker_state import WorkerState
 from offramp.graph.partition import partition
+from offramp.train.checkpoint import resumed
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import OpenLauncher, open_launcher
 from offramp_base.errors import OfframpError
+from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
     from offramp.dgs.settings import DgsSettings
@@ -90,7 +94,23 @@ def prepare(graph: Graph, settings: DgsSettings) -> list[Shard]:
         raise OfframpError(f"{graph.name}: expected at least one training vertex")
     owner = partition(graph, settings.workers, settings.partition, settings.seed)
     masks = load_masks(settings.masks, settings.workers) if settings.masks is not None else None
-    return split(graph, owner, settings, masks)
+    facts = settings.facts | {"vertices": graph.vertices, "edges": graph.edges, "features": graph.width}
+    shards = [replace(shard, facts=facts) for shard in split(graph, owner, settings, masks)]
+    return shards if settings.resume is None else _resumed(shards, settings.resume)
+
+
+def _resumed(shards: list[Shard], where: str) -> list[Shard]:
+    """The shards with their parts of a checkpoint.
+
+    Raises:
+        OfframpError: it is none, or one of another run, or has as many epochs as this one.
+    """
+    first = shards[0]
+    own = [WorkerState.blank(shard).arrays(shard) for shard in shards]
+    snapshot = resumed(where, first.facts, first.model(), own)
+    if snapshot.epoch >= first.settings.epochs:
+        raise SettingsError("resume", f"has {snapshot.epoch} epochs, expected {{epochs}} above that", where)
+    return [replace(shard, snapshot=replace(snapshot, own=[snapshot.own[shard.worker]])) for shard in shards]
 
 
 def train_shard(

@@ -14,6 +14,8 @@ from offramp.models import MODELS, expect_model
 from offramp.train.fields import (
     MODEL,
     TRAINING,
+    Checkpoint,
+    CheckpointEvery,
     Device,
     Dropout,
     Heads,
@@ -21,6 +23,7 @@ from offramp.train.fields import (
     LearningRate,
     Partition,
     Precision,
+    Resume,
     Workers,
 )
 from offramp_base.numerals import whole_number
@@ -31,6 +34,7 @@ from offramp_base.wire.objects import sendable
 FREE: Final = -1
 """The lag of masks that take effect whenever they are ready."""
 _SAMPLING, _MASKS = "Sampling", "Masks"
+_OF_THE_RUN_ALONE: Final = frozenset({"epochs", "device", "checkpoint", "checkpoint_every", "resume"})
 
 
 def parse_fanout(text: str) -> tuple[int, ...]:
@@ -176,6 +180,9 @@ class DgsSettings(GraphSettings):
     ] = "settled"
     signal: Annotated[str, Field("dgs: measure of importance", choices=SIGNALS)] = "explained"
     masks: Annotated[str | None, Field("dgs: start from the masks in this file")] = None
+    checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 10
+    resume: Resume = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run.
@@ -247,6 +254,13 @@ class DgsSettings(GraphSettings):
     def explains(self) -> bool:
         """Whether masks are made."""
         return self.rule.masked and (self.node_mask or self.columns != 1)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """Settings that a checkpoint shares with the run that resumes from it."""
+        return {name: value for name, value in self.as_dict().items() if name not in _OF_THE_RUN_ALONE} | {
+            "dtype": "float32"
+        }
 
     def as_dict(self) -> dict[str, object]:
         """Field names and values."""

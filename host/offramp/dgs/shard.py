@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from offramp.dgs.sampling import LocalAdjacency
 from offramp.dgs.settings import DgsSettings
 from offramp.graph.csr import IntArray, distinct, entries_of
 from offramp.models import make_model, model_widths
+from offramp.train.checkpoint import TrainingSnapshot
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Shard:
         known_to: known to for each other worker the places in the halo of vertices that it may draw for this one.
         drawn_for: drawn for for each other worker the vertices that this one may draw for it.
         masks: masks to begin with.
+        snapshot: checkpoint from which to resume, with this worker's own state.
+        facts: facts about the run, for its checkpoints.
     """
 
     settings: DgsSettings
@@ -63,6 +66,8 @@ class Shard:
     known_to: list[IntArray]
     drawn_for: list[IntArray]
     masks: Masks | None = None
+    snapshot: TrainingSnapshot | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def width(self) -> int:

@@ -8,7 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,6 +39,7 @@ class SidecarMemory:
         weights: weights of the model, one after the other.
         rows, known: fields of the :class:`~offramp.dgs.cache.FeatureCache`.
         nodes, features: the masks.
+        logits: what the next explanation starts from; nothing before the first one is over (``explained``).
     """
 
     def __init__(self, shard: Shard, block: AnonymousMemory | None = None) -> None:
@@ -49,6 +50,8 @@ class SidecarMemory:
             "rows": ((len(self.places), shard.width), np.float32),
             "nodes": ((len(shard.halo),), np.float32),
             "features": ((shard.width,), np.float32),
+            "logits": ((1 + len(shard.halo) + shard.width,), np.float32),
+            "explained": ((1,), np.bool_),
             "known": ((len(self.places),), np.bool_),
         }
         sizes = [int(np.prod(shape)) * np.dtype(kind).itemsize for shape, kind in shapes.values()]
@@ -60,6 +63,7 @@ class SidecarMemory:
             at += size
         self.weights, self.rows, self.known = arrays["weights"], arrays["rows"], arrays["known"]
         self.nodes, self.features = arrays["nodes"], arrays["features"]
+        self.logits, self.explained = arrays["logits"], arrays["explained"]
 
 
 class Explanations(ABC):
@@ -99,7 +103,7 @@ class Inline(Explanations):
     def start(self, weights: npt.NDArray[np.float32], version: int) -> None:
         """Explain before this returns."""
         begin = time.perf_counter()
-        self._masks = explain(self._interpreter, weights, *self.cache.content(), version)
+        self._masks = explain(self._interpreter, self.memory, weights, *self.cache.content(), version)
         self.seconds = time.perf_counter() - begin
         self.count += 1
 
@@ -156,13 +160,22 @@ class Sidecar(Explanations):
 
 
 def explain(
-    interpreter: Interpreter, weights: npt.NDArray[np.float32], places: IntArray, rows: Floats, version: int
+    interpreter: Interpreter,
+    memory: SidecarMemory,
+    weights: npt.NDArray[np.float32],
+    places: IntArray,
+    rows: Floats,
+    version: int,
 ) -> Masks:
     """Masks of the model with ``weights``, from rows of remote vertices at ``places`` of the halo."""
     import torch
 
     torch.nn.utils.vector_to_parameters(torch.from_numpy(weights.copy()), interpreter.model.parameters())
-    return interpreter.explain(places, rows, version)
+    if memory.explained[0]:  # by this process, or by an earlier run
+        interpreter.logits = memory.logits
+    masks = interpreter.explain(places, rows, version)
+    memory.logits[:], memory.explained[0] = interpreter.logits, True
+    return masks
 
 
 class SidecarProcess:
@@ -177,7 +190,7 @@ class SidecarProcess:
         self._block = AnonymousMemory()
         ours, theirs = context.Pipe()
         self.handle = SidecarHandle(ours, self._block)
-        arguments = (theirs, shard, self._block)
+        arguments = (theirs, replace(shard, snapshot=None), self._block)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=_serve, args=arguments, name=f"explanation {shard.worker}", daemon=True
         )
@@ -221,7 +234,7 @@ def _serve(connection: Connection, shard: Shard, block: AnonymousMemory) -> None
             weights, content = memory.weights.copy(), cache.content()
             connection.send(_READY)
             begin = time.perf_counter()
-            masks = explain(interpreter, weights, *content, version)
+            masks = explain(interpreter, memory, weights, *content, version)
             memory.nodes[:], memory.features[:] = masks.nodes, masks.features
             connection.send(time.perf_counter() - begin)
     except (EOFError, ConnectionError):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ from offramp.dgs.messenger import Messenger
 from offramp.dgs.results import DgsProgress
 from offramp.dgs.sampler import BatchSampler
 from offramp.dgs.settings import FREE
+from offramp.dgs.worker_state import WorkerState
+from offramp.train.checkpoint import TrainingSnapshot, keep
 from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.traffic import Timers
@@ -58,9 +61,47 @@ class MiniBatchTrainer(EpochLoop[DgsProgress]):
         self.masks: Masks | None = None
         self.batches = 0
         self._pending: int | None = None  # the batch after which masks are due
+        self._due: Masks | None = None  # those that a checkpoint had to wait for
+        self._history: list[tuple[float, float]] = []
         self._counted = TrafficLedger()  # what agreeing has cost before the first batch belongs to the first epoch
-        if shard.masks is not None:
+        if shard.snapshot is not None:
+            self._resume(shard.snapshot)
+        elif shard.masks is not None:
             self._publish(shard.masks)
+
+    def _resume(self, snapshot: TrainingSnapshot) -> None:
+        (own,) = snapshot.own
+        state, steps = WorkerState.of(own.as_dict()), self._shard.steps
+        snapshot.into(self.model, self._adam, steps)
+        self.done, self.batches = snapshot.epoch, snapshot.epoch * steps
+        self._history = [(loss, seconds) for loss, seconds in snapshot.history.tolist()]
+        self._pending, self._due = state.due_after, state.due
+        if self._explanations is not None:
+            memory = self._explanations.memory
+            memory.rows[:], memory.known[:], memory.logits[:] = state.rows, state.known, state.logits
+            self._explanations.count, memory.explained[0] = state.explanations, state.explanations > 0
+        if state.masks is not None:
+            self._publish(state.masks)
+        elif self._draws_columns and self.batches % self._settings.period:
+            self._publish_columns(self.batches)
+
+    def keep(self, number: int) -> None:
+        """Write the checkpoint if one is due; an explanation that is under way is waited for."""
+        where = self._settings.checkpoint
+        if where is None or (number != self.epochs and number % self._settings.checkpoint_every):
+            return
+        snapshot = TrainingSnapshot.of(number, self.model, self._adam, self._history)
+        own = self._state().arrays(self._shard)
+        keep(where, snapshot, self._shard.facts, self.model, self._group, own)
+
+    def _state(self) -> WorkerState:
+        blank = WorkerState.blank(self._shard)
+        if self._explanations is None:
+            return replace(blank, masks=self.masks)
+        if self._pending is not None and self._due is None:
+            self._due = self._explanations.take(wait=True)
+        memory, count = self._explanations.memory, self._explanations.count
+        return WorkerState(self.masks, self._due, self._pending, count, memory.rows, memory.known, memory.logits)
 
     def epoch(self, number: int) -> DgsProgress:
         """Every training vertex once."""
@@ -111,22 +152,33 @@ class MiniBatchTrainer(EpochLoop[DgsProgress]):
     def _renew(self) -> None:
         """Prepare a batch: apply masks that are due; samplers without masks may change their random columns."""
         settings, period = self._settings, self._settings.period
-        if not settings.rule.masked and self._chosen < self._shard.width and (self.batches - 1) % period == 0:
-            version = 1 + (self.batches - 1) // period
-            rng = np.random.default_rng([settings.seed, self._shard.worker, version])
-            columns = np.sort(rng.choice(self._shard.width, self._chosen, replace=False))
-            self._sampler.publish(version, None, columns)
+        if self._draws_columns and (self.batches - 1) % period == 0:
+            self._publish_columns(self.batches)
         if self._pending is None or self._explanations is None:
             return
         free = settings.batches_until_masks == FREE
         if not free and self.batches <= self._pending:
             return
-        with self._timers("waiting"):
-            masks = self._explanations.take(wait=not free)
+        masks, self._due = self._due, None
+        if masks is None:
+            with self._timers("waiting"):
+                masks = self._explanations.take(wait=not free)
         if masks is not None:
             self._timers.seconds["explaining"] += self._explanations.seconds
             self._pending = None
             self._publish(masks)
+
+    @property
+    def _draws_columns(self) -> bool:
+        """Whether random columns travel, drawn anew in each period."""
+        return not self._settings.rule.masked and self._chosen < self._shard.width
+
+    def _publish_columns(self, batch: int) -> None:
+        """Fetch the random columns of this batch's period from now on."""
+        version = 1 + (batch - 1) // self._settings.period
+        rng = np.random.default_rng([self._settings.seed, self._shard.worker, version])
+        columns = np.sort(rng.choice(self._shard.width, self._chosen, replace=False))
+        self._sampler.publish(version, None, columns)
 
     def _publish(self, masks: Masks) -> None:
         self.masks = masks
@@ -169,6 +221,7 @@ class MiniBatchTrainer(EpochLoop[DgsProgress]):
         seconds, sampling_s, computing_s, explaining_s, waiting_s = self._group.max(slowest).tolist()
         loss, vertices, edges, *counts = sums.tolist()
         require_finite(number, loss)
+        self._history.append((loss / int(self._shard.train_counts.sum()), seconds))
         weights: npt.NDArray[np.float32] = (
             nn.utils.parameters_to_vector(self.model.parameters()).detach().cpu().numpy().copy()
         )

@@ -19,6 +19,7 @@ from offramp_base.settings.document import read_settings
 from offramp_base.settings.error import SettingsError
 
 RESULT: Final = "train.json"
+CHECKPOINT: Final = "checkpoint.npz"
 _MOST_BYTES: Final = 256 << 20
 
 
@@ -50,9 +51,27 @@ class Training(JobKind):
         """Fields that follow from the cluster."""
         return {}
 
-    def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:  # noqa: ARG002
-        """Further words of the command."""
-        return []
+    def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:
+        """Further words of the command: those of its checkpoint, where the trainer keeps any."""
+        return self.checkpoint_words(self.settings(placed, way), start)
+
+    @staticmethod
+    def checkpoint_words(settings: Any, start: JobStart) -> list[str]:
+        """Options for the checkpoint that the settings name, or for one in the job's folder, and to resume from it.
+
+        Empty for a calibration, and for trainers without checkpoints.
+        """
+        if start.rounds is not None or not hasattr(settings, "checkpoint"):
+            return []
+        from offramp.train.checkpoint import completed_epochs, forget
+
+        where = settings.checkpoint or str(start.folder.absolute() / CHECKPOINT)
+        words = ["--checkpoint", where] if settings.checkpoint is None else []
+        if start.attempt == 0:
+            forget(where)
+        elif 0 < completed_epochs(where) < settings.epochs:  # one that had finished training begins again
+            words += ["--resume", where]
+        return words
 
     def rounds(self, placed: PlacedJob, rounds: int | None) -> dict[str, Any]:  # noqa: ARG002
         """Fields that make a run as short as a calibration."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,6 +40,28 @@ _FOLDER: Final = re.compile(r"epoch-\d{1,9}-[0-9a-f]{16}")
 _MOST_EPOCHS: Final = 1 << 24
 
 
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""Arrays by name."""
+
+
+@sendable
+@dataclass(frozen=True)
+class RankArrays:
+    """State of one rank beyond what all have alike: names, and an array for each."""
+
+    names: list[str]
+    arrays: list[npt.NDArray[Any]]
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> RankArrays:
+        """Copies of these arrays."""
+        return cls(list(arrays), [array.copy() for array in arrays.values()])
+
+    def as_dict(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays by name."""
+        return dict(zip(self.names, self.arrays, strict=True))
+
+
 @sendable
 @dataclass(frozen=True)
 class TrainingSnapshot:
@@ -49,11 +71,13 @@ class TrainingSnapshot:
         epoch: the last completed epoch.
         arrays: parameters, and Adam's two moments of each, in the order of the model's parameters.
         history: ``(epoch, 2)`` loss and seconds of each epoch, for Sylvie's controller and TorchGT's tuner.
+        own: what each rank has besides, in rank order, where a trainer keeps such a thing.
     """
 
     epoch: int
     arrays: Sequence[npt.NDArray[np.floating]]
     history: npt.NDArray[np.float64]
+    own: Sequence[RankArrays] = ()
 
     @classmethod
     def of(
@@ -103,6 +127,8 @@ def save(path: Path, snapshot: TrainingSnapshot, known: Mapping[str, Any]) -> No
         OfframpError: the file cannot be written.
     """
     arrays = {f"array{number}": array for number, array in enumerate(snapshot.arrays)}
+    for rank, own in enumerate(snapshot.own):
+        arrays |= {_own(rank, name): array for name, array in own.as_dict().items()}
     try:
         with written(path) as file:
             np.savez(file, facts=np.array(json.dumps(known)), epoch=snapshot.epoch, history=snapshot.history, **arrays)  # type: ignore[arg-type]
@@ -111,19 +137,33 @@ def save(path: Path, snapshot: TrainingSnapshot, known: Mapping[str, Any]) -> No
 
 
 def keep(
-    where: str, snapshot: TrainingSnapshot, known: Mapping[str, Any], model: torch.nn.Module, group: Group
+    where: str,
+    snapshot: TrainingSnapshot,
+    known: Mapping[str, Any],
+    model: torch.nn.Module,
+    group: Group,
+    own: Arrays | None = None,
 ) -> None:
     """Write a checkpoint to a file or a URL; every rank calls it.
 
     A URL's folder has one folder for each checkpoint and the file ``latest``, which names it once it is complete. The
     ones before are then removed.
 
+    Args:
+        where: the file or URL.
+        snapshot: state that all ranks have alike.
+        known: facts that must be equal for a run to resume from it.
+        model: the model.
+        group: the ranks.
+        own: state of this rank alone.
+
     Raises:
         OfframpError: it cannot be written.
     """
     if not is_url(where):
+        ranks = None if own is None else group.gather(RankArrays.of(own), RankArrays)
         if group.rank == 0:
-            save(Path(where), snapshot, known)
+            save(Path(where), replace(snapshot, own=ranks or ()), known)
         return
     from offramp.train.distributed_checkpoint import save_tensors
 
@@ -132,12 +172,18 @@ def keep(
     if group.rank == 0:
         location.make(folder)
     folder = group.introduce(folder.encode())[0].decode()
-    save_tensors(folder, location, _tensors(snapshot, known, model), group)
+    mine = {_own(group.rank, name): torch.from_numpy(array.copy()) for name, array in (own or {}).items()}
+    save_tensors(folder, location, _tensors(snapshot, known, model), group, mine)
     if group.rank == 0:
         location.write(_LATEST, folder.encode())
         for other in location.folders():
             if other != folder and _FOLDER.fullmatch(other):
                 location.remove(other)
+
+
+def _own(rank: int, name: str) -> str:
+    """Name of an array that one rank has."""
+    return f"rank{rank}.{name}"
 
 
 def _names(model: torch.nn.Module) -> list[str]:
@@ -153,14 +199,22 @@ def _tensors(snapshot: TrainingSnapshot, known: Mapping[str, Any], model: torch.
     return {**arrays, "epoch": torch.tensor(snapshot.epoch), "history": history, "facts": text}
 
 
-def resumed(where: str, known: Mapping[str, Any], model: torch.nn.Module) -> TrainingSnapshot:
+def resumed(
+    where: str, known: Mapping[str, Any], model: torch.nn.Module, own: Sequence[Arrays] = ()
+) -> TrainingSnapshot:
     """Read the checkpoint in a file or at a URL, for a model like the one that wrote it, on any number of ranks.
+
+    Args:
+        where: the file or URL.
+        known: facts of the run that resumes.
+        model: a model like the one that wrote it.
+        own: arrays like those that each rank wrote of its own; their number is then that of the ranks.
 
     Raises:
         OfframpError: as :func:`load`.
     """
     if not is_url(where):
-        return load(Path(where), known, [parameter.shape for parameter in model.parameters()])
+        return load(Path(where), known, [parameter.shape for parameter in model.parameters()], own)
     from offramp.train.distributed_checkpoint import StoredTensors
 
     location = CheckpointLocation.of("resume", where)
@@ -172,7 +226,22 @@ def resumed(where: str, known: Mapping[str, Any], model: torch.nn.Module) -> Tra
     shapes = [parameter.shape for parameter in model.parameters() for _ in range(1 + len(_MOMENTS))]
     dtype = getattr(torch, known["dtype"])
     arrays = [stored.read(name, dtype, shape).numpy() for name, shape in zip(_names(model), shapes, strict=True)]
-    return TrainingSnapshot(epoch, arrays, stored.read("history", torch.float64, (epoch, 2)).numpy())
+    history = stored.read("history", torch.float64, (epoch, 2)).numpy()
+
+    def of_rank(rank: int, name: str, like: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        values: npt.NDArray[Any] = stored.read(_own(rank, name), torch.from_numpy(like).dtype, like.shape).numpy()
+        return values
+
+    return TrainingSnapshot(epoch, arrays, history, _each_rank(own, of_rank))
+
+
+def _each_rank(
+    own: Sequence[Arrays], read: Callable[[int, str, npt.NDArray[Any]], npt.NDArray[Any]]
+) -> list[RankArrays]:
+    return [
+        RankArrays(list(arrays), [read(rank, name, like) for name, like in arrays.items()])
+        for rank, arrays in enumerate(own)
+    ]
 
 
 def _latest(location: CheckpointLocation) -> str:
@@ -220,13 +289,16 @@ def _expect_same(text: str, known: Mapping[str, Any], where: str | Path) -> None
         raise SettingsError("resume", f"its {differing} is {other[0]:.80}, this run's is {known[differing]}", where)
 
 
-def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> TrainingSnapshot:
+def load(
+    path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size], own: Sequence[Arrays] = ()
+) -> TrainingSnapshot:
     """Read the checkpoint in a file.
 
     Args:
         path: path of the file.
         known: :func:`facts` of the run that resumes.
         shapes: shapes of the model's parameters.
+        own: as for :func:`resumed`.
 
     Raises:
         OfframpError: this is not a checkpoint, or one of another run; the message names what differs.
@@ -245,4 +317,5 @@ def load(path: Path, known: Mapping[str, Any], shapes: Sequence[torch.Size]) -> 
         if epoch < 1:
             raise _foreign(path, f": epoch {epoch}")
         history = exactly("history", "float64", (epoch, 2))
-    return TrainingSnapshot(epoch, arrays, history)
+        ranks = _each_rank(own, lambda rank, name, like: exactly(_own(rank, name), str(like.dtype), like.shape))
+    return TrainingSnapshot(epoch, arrays, history, ranks)

@@ -81,15 +81,43 @@ class StoredRows:
     length: int
 
 
-def save_tensors(folder: str, location: CheckpointLocation, tensors: Mapping[str, torch.Tensor], group: Group) -> None:
+@sendable
+@dataclass(frozen=True)
+class StoredFile:
+    """A rank's file.
+
+    Attributes:
+        rows: what it holds.
+        own: name, type and shape of tensors that this rank alone has.
+    """
+
+    rows: list[StoredRows]
+    own: list[tuple[str, str, list[int]]]
+
+
+def save_tensors(
+    folder: str,
+    location: CheckpointLocation,
+    tensors: Mapping[str, torch.Tensor],
+    group: Group,
+    own: Mapping[str, torch.Tensor] | None = None,
+) -> None:
     """Write tensors that all ranks have alike, each rank an equal part of the rows; every rank calls it.
+
+    Args:
+        folder: name of a new folder.
+        location: its place.
+        tensors: tensors that all ranks have alike.
+        group: the ranks.
+        own: tensors of this rank alone, of other names than any other rank's.
 
     Raises:
         SettingsError: a file cannot be written.
     """
-    content, mine = _my_rows(tensors, group.rank, group.size)
+    content, mine = _my_rows(tensors, own or {}, group.rank, group.size)
     location.write(f"{folder}/{_file_of(group.rank)}", content)
-    ranks = group.gather(mine, list[StoredRows])
+    described = [(name, str(each.dtype).removeprefix("torch."), list(each.shape)) for name, each in (own or {}).items()]
+    ranks = group.gather(StoredFile(mine, described), StoredFile)
     if ranks is not None:
         location.write(f"{folder}/{METADATA}", pickle.dumps(_described(tensors, ranks)))
 
@@ -98,12 +126,14 @@ def _file_of(rank: int) -> str:
     return f"__{rank}_0.distcp"
 
 
-def _my_rows(tensors: Mapping[str, torch.Tensor], rank: int, ranks: int) -> tuple[bytes, list[StoredRows]]:
+def _my_rows(
+    tensors: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor], rank: int, ranks: int
+) -> tuple[bytes, list[StoredRows]]:
     file, pieces = io.BytesIO(), []
-    for name, tensor in tensors.items():
+    for name, tensor in {**tensors, **own}.items():
         count = len(tensor) if tensor.dim() else 1
-        first, end = count * rank // ranks, count * (rank + 1) // ranks
-        if first == end and (rank or count):  # rank 0 writes a tensor that has no rows
+        first, end = (0, count) if name in own else (count * rank // ranks, count * (rank + 1) // ranks)
+        if first == end and name not in own and (rank or count):  # rank 0 writes a tensor that has no rows
             continue
         offset = file.tell()
         torch.save((tensor[first:end] if tensor.dim() else tensor).detach().cpu().clone(), file)
@@ -111,15 +141,16 @@ def _my_rows(tensors: Mapping[str, torch.Tensor], rank: int, ranks: int) -> tupl
     return file.getvalue(), pieces
 
 
-def _described(tensors: Mapping[str, torch.Tensor], ranks: Sequence[Sequence[StoredRows]]) -> Metadata:
+def _described(tensors: Mapping[str, torch.Tensor], ranks: Sequence[StoredFile]) -> Metadata:
+    kinds = {name: (tensor.dtype, tensor.shape) for name, tensor in tensors.items()}
+    kinds |= {name: (getattr(torch, dtype), torch.Size(shape)) for file in ranks for name, dtype, shape in file.own}
     metadata: dict[str, Any] = {
-        name: TensorStorageMetadata(TensorProperties(tensor.dtype), tensor.shape, [])
-        for name, tensor in tensors.items()
+        name: TensorStorageMetadata(TensorProperties(dtype), shape, []) for name, (dtype, shape) in kinds.items()
     }
     storage = {}
-    for rank, pieces in enumerate(ranks):
-        for piece in pieces:
-            shape = tensors[piece.name].shape
+    for rank, file in enumerate(ranks):
+        for piece in file.rows:
+            shape = kinds[piece.name][1]
             offsets = torch.Size([piece.first, *[0] * (len(shape) - 1)][: len(shape)])
             sizes = torch.Size([piece.rows, *shape[1:]][: len(shape)])
             metadata[piece.name].chunks.append(ChunkStorageMetadata(offsets, sizes))

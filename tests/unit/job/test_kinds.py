@@ -86,23 +86,24 @@ def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp
     assert said == ["10", "1", "interleaved", "4"]
 
 
-def test_full_graph_training_goes_on_from_its_checkpoint(read, racks, tmp_path):
+@pytest.mark.parametrize(("name", "way"), [("train", "p2p"), ("dgs", "random"), ("torchgt", "full")])
+def test_training_resumes_from_its_checkpoint(read, racks, tmp_path, name, way):
     import numpy as np
 
-    placed = PlacedJob.on(read("train"), racks)
+    placed = PlacedJob.on(read(name), racks)
     kind = kind_of(placed.job)
     path = tmp_path / "checkpoint.npz"
     path.write_bytes(b"an earlier run's")
-    assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path)).command
+    assert "--resume" not in kind.program(placed, way, JobStart(tmp_path)).command
     assert not path.exists()
     np.savez(path, epoch=10)
-    words = kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
+    words = kind.program(placed, way, JobStart(tmp_path, attempt=1)).command
     assert words[words.index("--resume") + 1] == str(path)
     for bad in (60, 0):  # it had ended, or makes no sense
         np.savez(path, epoch=bad)
-        assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
+        assert "--resume" not in kind.program(placed, way, JobStart(tmp_path, attempt=1)).command
     path.write_bytes(b"half of one")
-    assert "--resume" not in kind.program(placed, "p2p", JobStart(tmp_path, attempt=1)).command
+    assert "--resume" not in kind.program(placed, way, JobStart(tmp_path, attempt=1)).command
 
 
 def test_where_switchgnn_finds_leaves_and_spines(racks):

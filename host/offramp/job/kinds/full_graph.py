@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from offramp.train.planned import PlannedRun
     from offramp.train.settings import TrainSettings
 
-CHECKPOINT: Final = "checkpoint.npz"
 _FLOAT_BYTES: Final = 4
 _LOSSY_BITS: Final = 8
 """Most bits of a value that Sylvie's codec sends; predictions assume them."""
@@ -204,19 +203,7 @@ class FullGraph(Training):
             planned = self.planned(placed, way)
             words += ["--switch", ",".join(network.addresses), "--ports", ",".join(network.links)]
             words += ["--loaded", job_fingerprint(planned.plans)]
-        from offramp.train.checkpoint import completed_epochs, forget
-
-        settings = self.settings(placed, way)
-        where = settings.checkpoint or str(start.folder.absolute() / CHECKPOINT)
-        if start.rounds is not None:
-            return words
-        if settings.checkpoint is None:
-            words += ["--checkpoint", where]
-        if start.attempt == 0:
-            forget(where)
-        elif 0 < completed_epochs(where) < settings.epochs:  # one that had finished training begins again
-            words += ["--resume", where]
-        return words
+        return words + self.checkpoint_words(self.settings(placed, way), start)
 
 
 def _one_thread() -> AbstractContextManager[object]:

@@ -153,7 +153,11 @@ def test_nothing_from_a_network_is_unpickled() -> None:
 
 
 RESTRICTED = "host/offramp/train/distributed_checkpoint.py"
-OWN_CACHES = ("switch/offramp_p4/kept_programs.py", "switch/offramp_p4/native/architecture.py")
+OWN_CACHES = (
+    "switch/offramp_p4/kept_programs.py",
+    "switch/offramp_p4/native/architecture.py",
+    "host/offramp/workers/slurm_array.py",
+)
 PICKLERS = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
 
 

@@ -77,6 +77,14 @@ def _ends(word: str) -> None:
     os._exit(3)
 
 
+def test_a_folder_that_others_may_write_is_not_unpickled(tmp_path):
+    (tmp_path / "work.pickle").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    tmp_path.chmod(0o777)
+    with pytest.raises(OfframpError):
+        slurm_array.run_task(tmp_path, 0, 1)
+    assert not Path("ran").exists()
+
+
 def test_a_slurm_that_refuses_is_a_line(slurm):
     (slurm / "bin" / "sbatch").write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2; exit 1\n")
     with pytest.raises(OfframpError, match=r"^sbatch: sbatch: error: invalid partition$"):

@@ -23,6 +23,7 @@ from offramp.workers.slurm_commands import said
 from offramp_base.arguments import visible
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
+from offramp_base.private_folder import make_private
 
 MOST_TASKS: Final = 1000
 """Tasks of an array: Slurm's own ``MaxArraySize`` is 1001."""
@@ -95,7 +96,12 @@ def _collected(folder: Path, count: int, number: str, poll_s: float) -> Iterator
 
 
 def run_task(folder: Path, task: int, tasks: int) -> None:
-    """Run the cases of one task, and write their results."""
+    """Run the cases of one task, and write their results.
+
+    Raises:
+        OfframpError: another user could have written the folder.
+    """
+    make_private(folder)
     with (folder / _WORK).open("rb") as file:
         sys.path[:] = pickle.load(file)  # noqa: S301 - this user's own, mode 0700
         function, cases = pickle.load(file)  # noqa: S301

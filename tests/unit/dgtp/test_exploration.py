@@ -103,8 +103,8 @@ def test_a_walk_counts_its_transitions_and_simulates_the_feasible_ones_that_are_
             simulated.append(machine.tobytes())
             return super().makespan(machine)
 
-    how, told = Exploration(steps=600, beta=0.0, gamma=0.02), []
-    with listen(lambda what, done, total: told.append((what, done, total))):
+    how, reports = Exploration(steps=600, beta=0.0, gamma=0.02), []
+    with listen(lambda what, done, total: reports.append((what, done, total))):
         explored = explore(problem, start, Counting(problem), how, 3, lambda m: states.append(m.copy()))
     moves = [after for before, after in pairwise(states) if (before != after).any()]
     feasible = [m for m in moves if problem.excess(problem.usage(m)) == 0]
@@ -119,7 +119,7 @@ def test_a_walk_counts_its_transitions_and_simulates_the_feasible_ones_that_are_
     assert simulated == expected
     assert explored.simulated == len(expected)
     assert explored.makespan == min(weights.makespan(np.frombuffer(m, start.dtype)) for m in expected)
-    assert told == [("walking", 0, 600), ("walking", 250, 600), ("walking", 500, 600)]
+    assert reports == [("walking", 0, 600), ("walking", 250, 600), ("walking", 500, 600)]
 
 
 def test_greed_at_its_limit_and_by_simulated_time():

@@ -46,12 +46,13 @@ def each_in_array(
         poll_s: seconds between looks.
 
     Raises:
-        OfframpError: Slurm refuses the job, or a task ended without a result; a case's own error is raised as it is.
-            The job is cancelled then.
+        OfframpError: Slurm refuses the job, a task ended without a result, or others may write in the working folder; a
+            case's own error is raised as it is. The job is cancelled then.
     """
     folder = Path(tempfile.mkdtemp(prefix=".offramp-sweep-", dir=Path.cwd()))
     number = ""
     try:
+        make_private(folder)  # refuses a working folder in which others could replace it
         with written(folder / _WORK) as file:
             pickle.dump(sys.path, file)  # by which a task finds what the rest is of
             pickle.dump((function, list(cases)), file)

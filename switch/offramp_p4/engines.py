@@ -22,7 +22,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
 """Options of the Python engine alone."""
-_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log"})
+_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log", "optimise"})
 
 
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
@@ -37,8 +37,8 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         engine: one of :data:`ENGINES`.
         options: options of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
             ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and
-            ``cache``, of the machine code, and ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
-            once, the rest when it is first needed.
+            ``cache``, of the machine code, ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
+            once, the rest when it is first needed, and ``optimise``: see :class:`~offramp_p4.optimising.OptimiseWhen`.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from offramp_base.errors import OfframpError
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
+from offramp_p4.optimising import OptimiseWhen
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
@@ -75,7 +76,7 @@ class SwitchMaker:
 
         names = ("seed", "cpu_port", "drop_port", "max_state", "max_steps")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
-        options["cache"] = cache
+        options["cache"], options["optimise"] = cache, OptimiseWhen.ASIDE
         for name in ("trace", "debugger"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)

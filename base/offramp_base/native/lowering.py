@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -15,8 +16,20 @@ from offramp_base.native.llvm import AliasTags, Value, i64, ll
 
 
 @cache
+def _definitions(file: str) -> dict[int, ast.FunctionDef]:
+    """The functions of a module by their first lines: read at once, as to find each by itself takes longer."""
+    body = ast.parse("".join(linecache.getlines(file))).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    return {min([node.lineno, *(mark.lineno for mark in node.decorator_list)]): node for node in functions}
+
+
+@cache
 def _definition(function: Callable[..., object]) -> ast.FunctionDef:
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    code = function.__code__
+    known = _definitions(code.co_filename).get(code.co_firstlineno)
+    if known is not None:
+        return known
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body  # a function within another
     assert isinstance(node, ast.FunctionDef)
     return node
 

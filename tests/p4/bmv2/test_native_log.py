@@ -47,7 +47,7 @@ def test_both_engines_write_the_same() -> None:
     by_trace: list[str] = []
     python = Switch(program, trace=lambda trace: by_trace.extend(f"{line}\n" for line in lines(trace, NOW)))
     by_code: list[str] = []
-    native = make_switch(program, "native", log=by_code.append)
+    native = make_switch(program, "native", log=lambda text: by_code.append(str(text, "utf-8")))
     for switch in (python, native):
         entry = TableEntry((Exact(7),), ActionData("I.to", (5,)))
         switch.tables["I.small"].insert(entry)
@@ -66,7 +66,7 @@ def test_without_a_log_nothing_is_different() -> None:
     program = load(REFLECTOR)
     plain = NativeSwitch(program)
     texts: list[str] = []
-    logged = NativeSwitch(program, log=texts.append)
+    logged = NativeSwitch(program, log=lambda text: texts.append(str(text, "utf-8")))
     assert plain.source != logged.source
     assert "Processing packet" not in "".join(kind.text for kind in plain._module.events)
     batch = PacketBatch.of([(1, bytes(range(64)))])

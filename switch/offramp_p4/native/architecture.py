@@ -29,6 +29,7 @@ import offramp_base.native
 from offramp_base.kept_files import KeptFiles
 from offramp_base.native.cache import cache_folder
 from offramp_base.native.compiler import OPTIMISED, MachineCode
+from offramp_base.native.templates import Templates
 from offramp_p4.kept_programs import contents_of
 from offramp_p4.source import Unsupported
 
@@ -131,6 +132,8 @@ _MODULES: Final = {
 """The modules of this package by the package that a program's ``main`` is of."""
 KEPT: Final = KeptFiles("modules", cache_folder, ".module", most_files=2048, most_bytes=16 << 20)
 """What Python must know of the modules whose machine code lies beside it."""
+_TEMPLATES: Final = KeptFiles("functions", cache_folder, ".templates", most_files=8, most_bytes=16 << 20)
+"""What the run-time system's functions are translated to."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[PacketMode, Module]]] = WeakKeyDictionary()
 """Modules by the program that they are translated from: a network of switches runs few programs."""
 
@@ -168,6 +171,7 @@ def translated(program: ir.Program, objects: NativeState, way: PacketMode) -> Mo
         Unsupported: see :func:`build`.
     """
     module = architecture(program).translate(program, objects, way)
+    templates().keep()
     key = _key(program, way)
     if key is None:
         return module
@@ -210,6 +214,12 @@ def _key(program: ir.Program, way: PacketMode) -> str | None:
     """What the module of a program follows from; None: it was not read from files."""
     content = contents_of(program)
     return None if content is None else f"{way.value} {_code()} {content}"
+
+
+@cache
+def templates() -> Templates:
+    """The run-time system's functions as earlier programs have had them translated."""
+    return Templates(_TEMPLATES, _code())
 
 
 @cache

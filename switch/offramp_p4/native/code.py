@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from offramp_p4.native.state.objects import NativeState
 
 _LOG: Final = logging.getLogger(__name__)
+_MADE: Final[weakref.WeakKeyDictionary[ir.Program, int]] = weakref.WeakKeyDictionary()
+"""Passes that packets have made with baseline code, by program: a network has many switches of one."""
 _PASSES: Final = {OptimiseWhen.AT_ONCE: 0, OptimiseWhen.WHEN_BUSY: BUSY_PASSES, OptimiseWhen.ASIDE: ASIDE_PASSES}
 
 
@@ -43,6 +45,7 @@ class ProgramCode:
         self._program, self._objects, self._cache, self._when = program, objects, cache, when
         self._codes: dict[PacketMode, MachineCode] = {}
         self.baseline: set[PacketMode] = set()
+        self._counted = 0
         self._aside: dict[PacketMode, AsideCompilation] = {}
         self._bound: list[weakref.WeakMethod[Callable[[], None]]] = []
 
@@ -68,8 +71,13 @@ class ProgramCode:
         """Replace code for which optimised code is there; have that made if there were enough passes.
 
         No packet runs meanwhile.
+
+        Args:
+            passes: that the packets of this switch have made; those of other switches of the program count too.
         """
-        if passes < _PASSES[self._when]:
+        _MADE[self._program] = made = _MADE.get(self._program, 0) + max(passes - self._counted, 0)
+        self._counted = passes
+        if made < _PASSES[self._when]:
             return
         replaced = False
         for way in sorted(self.baseline, key=lambda each: each.value):

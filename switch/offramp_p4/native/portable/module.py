@@ -10,7 +10,7 @@ from offramp_base.native.llvm import I64, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.architecture import PNA, architecture_of
-from offramp_p4.native.architecture import Module, PacketMode
+from offramp_p4.native.architecture import Module, PacketMode, templates
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.portable import pna, psa
@@ -76,7 +76,7 @@ class Assembly:
         self.supplied = dict(supplied)
         self.module = ll.Module(program.file)
         self._fields = dict[str, tuple[int, int]]()
-        self.library = RuntimeLibrary(self.module, AliasTags(self.module), self._fields, self.supplied)
+        self.library = RuntimeLibrary(self.module, AliasTags(self.module), self._fields, self.supplied, templates())
         self.size = 0
 
     def emitter(

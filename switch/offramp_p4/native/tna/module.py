@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, const, ll
 from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Module, PacketMode
+from offramp_p4.native.architecture import Module, PacketMode, templates
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.records import RecordFormat
@@ -48,7 +48,7 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
     plan, digests = TnaPlan(program, objects), list[RecordFormat]()
     module = ll.Module(program.file)
     tags, supplied, fields = AliasTags(module), dict(_PASSES), dict[str, tuple[int, int]]()
-    library = RuntimeLibrary(module, tags, fields, supplied)
+    library = RuntimeLibrary(module, tags, fields, supplied, templates())
     size = 0
     for direction in ("ingress", "egress"):
         functions = []

@@ -21,6 +21,6 @@ class OptimiseWhen(Enum):
     ASIDE = "aside"
 
 
-BUSY_PASSES: Final = 200_000
+BUSY_PASSES: Final = 1_000_000
 """Passes that without optimisation take as much longer, about, as optimising a program does."""
 ASIDE_PASSES: Final = 1_000

@@ -22,7 +22,7 @@ from offramp_base.native.cache import ObjectCache
 OPTIMISED: Final = 2
 """Level of code that is made once for many packets."""
 BASELINE: Final = 0
-"""Level of code that is there in a tenth of the time, and runs several times as long."""
+"""Level of code that is there in a fifth to a tenth of the time."""
 _SAFE_BITS: Final = 256
 """Widest integer in bits for which LLVM is safe: it ends the process on some operations on longer ones."""
 _COMPILE_S: Final = 600.0

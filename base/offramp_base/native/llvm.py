@@ -34,13 +34,13 @@ class AliasTags:
     """TBAA metadata that tells LLVM which accesses never overlap: those to different kinds of memory.
 
     Attributes:
-        made: the metadata by kind of memory.
+        tags: the metadata by kind of memory.
     """
 
     def __init__(self, module: Any) -> None:
         self._module = module
         self._root = module.add_metadata(["offramp"])
-        self.made: dict[str, Any] = {}
+        self.tags: dict[str, Any] = {}
 
     def mark(self, access: Value, kind: str) -> Value:
         """Say that a load or store touches memory of ``kind`` only; returns the access."""
@@ -49,7 +49,7 @@ class AliasTags:
 
     def tag(self, kind: str) -> Any:
         """The metadata of accesses to memory of ``kind``."""
-        if kind not in self.made:
+        if kind not in self.tags:
             node = self._module.add_metadata([kind, self._root, i64(0)])
-            self.made[kind] = self._module.add_metadata([node, node, i64(0)])
-        return self.made[kind]
+            self.tags[kind] = self._module.add_metadata([node, node, i64(0)])
+        return self.tags[kind]

@@ -7,12 +7,12 @@ the names of the functions that the program supplies, and the numbers of the mod
 
 from __future__ import annotations
 
-import pickle
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from offramp_base.native.llvm import F64, I1, I8, I16, I32, I64, PTR, AliasTags, ll
 
@@ -48,6 +48,19 @@ class FunctionTemplate:
     callees: list[Place]
     intrinsics: list[tuple[str, str, tuple[str, ...]]]
 
+    def to_row(self) -> tuple[Any, ...]:
+        """The template as lists, for JSON."""
+        supplied = [(*place, kind) for place, kind in self.supplied.items()]
+        return self.text, self.sizes, supplied, self.callees, self.intrinsics
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> Self:
+        """The template that :meth:`to_row` wrote."""
+        text, sizes, supplied, callees, intrinsics = row
+        kinds = {(module, name): kind for module, name, kind in supplied}
+        needed = [(name, result, tuple(params)) for name, result, params in intrinsics]
+        return cls(text, sizes, kinds, [(module, name) for module, name in callees], needed)
+
 
 class Templates:
     """Templates of functions, kept between processes.
@@ -61,7 +74,10 @@ class Templates:
         self._kept, self._key = kept, key
         self._new = False
         payload = None if kept is None else kept.get(key)
-        self._known: dict[Place, list[FunctionTemplate]] = {} if payload is None else pickle.loads(payload)  # noqa: S301
+        rows = [] if payload is None else json.loads(payload)
+        self._known: dict[Place, list[FunctionTemplate]] = {
+            (module, name): [FunctionTemplate.from_row(row) for row in known] for module, name, known in rows
+        }
 
     def find(
         self, python: Callable[..., Any], sizes: Mapping[str, tuple[int, int]], type_of: Callable[[Place], str]
@@ -82,7 +98,8 @@ class Templates:
     def keep(self) -> None:
         """Keep what has been added."""
         if self._new and self._kept is not None:
-            self._kept.put(self._key, pickle.dumps(self._known, pickle.HIGHEST_PROTOCOL))
+            rows = [(*place, [template.to_row() for template in known]) for place, known in self._known.items()]
+            self._kept.put(self._key, json.dumps(rows).encode())
         self._new = False
 
 
@@ -160,7 +177,7 @@ class Draft:
         text = "".join(lines)
         assert "{" not in text
         text = text.replace("}", "{end}")
-        kinds = {tag.get_reference(): kind for kind, tag in self.tags.made.items()}
+        kinds = {tag.get_reference(): kind for kind, tag in self.tags.tags.items()}
         text = _METADATA.sub(lambda m: f"{{tag {kinds[m.group()]}}}", text)
         for number, name in enumerate(self.fields.used):
             text = text.replace(str(_FIRST_OFFSET + number), f"{{field {name}}}")

@@ -27,8 +27,8 @@ _SAFE_BITS: Final = 256
 """Widest integer in bits for which LLVM is safe: it ends the process on some operations on longer ones."""
 _COMPILE_S: Final = 600.0
 _NICE: Final = 10
-_ASIDE_S: Final = 300
-_ASIDE_BYTES: Final = 8 << 30
+_ASIDE_S: Final = 60
+_ASIDE_BYTES: Final = 4 << 30
 
 
 @cache

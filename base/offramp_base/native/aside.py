@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ class AsideCompilation:
         self.done = threading.Event()
         self.object: bytes | None = None
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "offramp_base.native.compiler", str(OPTIMISED), "aside"],
+            [sys.executable, "-m", "offramp_base.native.compiler", str(OPTIMISED), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -9,6 +9,8 @@ import re
 import resource
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, Self
@@ -27,6 +29,7 @@ _SAFE_BITS: Final = 256
 """Widest integer in bits for which LLVM is safe: it ends the process on some operations on longer ones."""
 _COMPILE_S: Final = 600.0
 _NICE: Final = 10
+_FOLLOW_S: Final = 0.2
 _ASIDE_S: Final = 60
 _ASIDE_BYTES: Final = 4 << 30
 
@@ -171,9 +174,21 @@ class MachineCode:
         return address
 
 
+def _follow(parent: int) -> None:
+    """End this process when its parent has ended; the kernel's own means look at the thread that started it."""
+    while os.getppid() == parent:
+        time.sleep(_FOLLOW_S)
+    os._exit(1)
+
+
 def _main() -> None:
-    """Compile the standard input with a level; behind ``aside``, when nothing else wants the processor, and bounded."""
-    if sys.argv[2:] == ["aside"]:
+    """Compile the standard input with a level.
+
+    With the parent's process id behind it, when nothing else wants the processor, bounded, and no longer than the
+    parent lives.
+    """
+    if sys.argv[2:]:
+        threading.Thread(target=_follow, args=(int(sys.argv[2]),), daemon=True).start()
         os.nice(_NICE)
         resource.setrlimit(resource.RLIMIT_CPU, (_ASIDE_S, _ASIDE_S))
         resource.setrlimit(resource.RLIMIT_AS, (_ASIDE_BYTES, _ASIDE_BYTES))

@@ -23,18 +23,19 @@ class AsideCompilation:
 
     Attributes:
         done: set when the process has ended.
-        object: the object file; None until then, and of a module that LLVM refuses.
+        object: the object file; None until then, of a module that LLVM refuses, and where no process can be started.
     """
 
     def __init__(self, text: str) -> None:
         self.done = threading.Event()
         self.object: bytes | None = None
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "offramp_base.native.compiler", str(OPTIMISED), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        command = [sys.executable, "-m", "offramp_base.native.compiler", str(OPTIMISED), str(os.getpid())]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        try:
+            self._process = subprocess.Popen(command, **pipes)
+        except OSError:  # no such program, or no process more for this user
+            self.done.set()
+            return
         weakref.finalize(self, _end, self._process)
         threading.Thread(target=_receive, args=(weakref.ref(self), self._process, text), daemon=True).start()
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -75,9 +76,10 @@ def _compile(text: str, level: int) -> bytes:
         return compile_here(text, level)
     for each in dict.fromkeys((level, BASELINE)):
         command = [sys.executable, "-m", "offramp_base.native.compiler", str(each)]
-        done = subprocess.run(command, input=text.encode(), capture_output=True, check=False, timeout=_COMPILE_S)
-        if done.returncode == 0:
-            return done.stdout
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(command, input=text.encode(), capture_output=True, check=False, timeout=_COMPILE_S)
+            if done.returncode == 0:
+                return done.stdout
     raise OfframpError("LLVM cannot compile the program: its numbers are too long")
 
 

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from offramp_base.errors import OfframpError
 from offramp_base.native.aside import AsideCompilation
 from offramp_base.native.compiler import BASELINE, OPTIMISED, MachineCode
 from offramp_p4.native.architecture import PacketMode, build, machine_code, translated
@@ -81,14 +82,14 @@ class ProgramCode:
             return
         replaced = False
         for way in sorted(self.baseline, key=lambda each: each.value):
-            if self._when is not OptimiseWhen.ASIDE:
-                better: MachineCode | None = machine_code(self._program, self._objects, way, self._cache, OPTIMISED)
-            elif not self._made_aside(way):
+            if self._when is OptimiseWhen.ASIDE and not self._made_aside(way):
                 continue
-            else:
-                better = self._from_aside(way)
             self.baseline.discard(way)
-            if better is not None:
+            try:
+                better = self._optimised(way)
+            except OfframpError as error:
+                _LOG.warning("%s: packets go on with code that is not optimised: %s", self._program.file, error)
+            else:
                 self._codes[way], replaced = better, True
         if replaced:
             for method in self._bound:
@@ -97,11 +98,7 @@ class ProgramCode:
                     take_functions()
 
     def optimise(self) -> None:
-        """Have optimised code of all ways from now on; no packet runs meanwhile.
-
-        Raises:
-            OfframpError: LLVM cannot compile it.
-        """
+        """Have optimised code of all ways from now on, where LLVM can make it; no packet runs meanwhile."""
         self._when = OptimiseWhen.AT_ONCE
         self.replace(0)
 
@@ -113,10 +110,11 @@ class ProgramCode:
             self._aside[way] = AsideCompilation(text)
         return self._aside[way].done.is_set()
 
-    def _from_aside(self, way: PacketMode) -> MachineCode | None:
+    def _optimised(self, way: PacketMode) -> MachineCode:
+        if self._when is not OptimiseWhen.ASIDE:
+            return machine_code(self._program, self._objects, way, self._cache, OPTIMISED)
         payload = self._aside.pop(way).object
         if payload is None:
-            _LOG.warning("%s: packets go on with code that is not optimised", self._program.file)
-            return None
+            raise OfframpError("the process that should make it has failed")
         module = build(self._program, self._objects, way)
         return MachineCode.of_object(payload, OPTIMISED, module.key or module.text, self._cache)

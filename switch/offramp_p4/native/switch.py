@@ -133,11 +133,7 @@ class NativeSwitch(PlainSwitch):
         self._code.bind(take_functions)
 
     def optimise(self) -> None:
-        """Have optimised machine code from now on.
-
-        Raises:
-            OfframpError: LLVM cannot compile it.
-        """
+        """Have optimised machine code from now on, where LLVM can make it."""
         with self._lock:
             self._code.optimise()
 

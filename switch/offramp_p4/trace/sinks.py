@@ -50,7 +50,8 @@ class TraceSink:
             self._write(str(lines, "utf-8"))
             return
         self._text.flush()
-        binary.write(lines)
+        while lines:  # without a buffer (``python -u``) a pipe may take less
+            lines = lines[binary.write(lines) or 0 :]
         binary.flush()
 
     def _write(self, text: str) -> None:

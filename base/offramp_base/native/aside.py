@@ -30,9 +30,9 @@ class AsideCompilation:
         self.done = threading.Event()
         self.object: bytes | None = None
         command = [sys.executable, "-m", "offramp_base.native.compiler", str(OPTIMISED), str(os.getpid())]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         try:
-            self._process = subprocess.Popen(command, **pipes)
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere)
         except OSError:  # no such program, or no process more for this user
             self.done.set()
             return

@@ -96,9 +96,12 @@ def test_another_process_optimises_while_packets_go_on(monkeypatch: pytest.Monke
 
 
 @pytest.mark.full
-def test_packets_go_on_if_that_process_fails(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("executable", ["/bin/false", "/nowhere/python"])
+def test_packets_go_on_if_that_process_fails(
+    executable: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     after_few_passes(monkeypatch, 1)
-    monkeypatch.setattr("offramp_base.native.aside.sys.executable", "/bin/false")
+    monkeypatch.setattr("offramp_base.native.aside.sys.executable", executable)
     switch = NativeSwitch(load_text(TEXT), optimise=OptimiseWhen.ASIDE)
     for batch in BATCHES:
         assert len(switch.process(PacketBatch.of(batch))) == 5

@@ -26,6 +26,8 @@ OPTIMISED: Final = 2
 """Level of code that is made once for many packets."""
 BASELINE: Final = 0
 """Level of code that is there in a fifth to a tenth of the time."""
+LLVMLITE: Final[str] = llvmlite_version
+"""Version of the package that writes LLVM assembly and compiles it."""
 _SAFE_BITS: Final = 256
 """Widest integer in bits for which LLVM is safe: it ends the process on some operations on longer ones."""
 _COMPILE_S: Final = 600.0

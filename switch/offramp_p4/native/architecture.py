@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 import offramp_base.native
 from offramp_base.kept_files import KeptFiles
 from offramp_base.native.cache import cache_folder
-from offramp_base.native.compiler import OPTIMISED, MachineCode, llvmlite_version
+from offramp_base.native.compiler import LLVMLITE, OPTIMISED, MachineCode
 from offramp_base.native.templates import Templates
 from offramp_p4.kept_programs import contents_of
 from offramp_p4.source import Unsupported
@@ -219,7 +219,7 @@ def _key(program: ir.Program, way: PacketMode) -> str | None:
 @cache
 def templates() -> Templates:
     """The run-time system's functions as earlier programs have had them translated."""
-    return Templates(_TEMPLATES, f"{llvmlite_version} {_code()}")
+    return Templates(_TEMPLATES, f"{LLVMLITE} {_code()}")
 
 
 @cache

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from offramp_base.errors import OfframpError
+from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.source import P4Error
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
 """Options of the Python engine alone."""
-_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log"})
+_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log", "optimise"})
 
 
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:
@@ -37,8 +38,10 @@ def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> Pl
         engine: one of :data:`ENGINES`.
         options: options of :class:`~offramp_p4.switch.Switch`: ``seed``, ``cpu_port``, ``drop_port``, ``max_passes``,
             ``max_steps``, ``max_state``, ``trace``, ``debugger``, ``recirculation_ports``, ``host_ports``; and
-            ``cache``, of the machine code, and ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
-            once, the rest when it is first needed.
+            ``cache``, of the machine code, ``queued``: code for :class:`~offramp_p4.queued.QueuedSwitch` is made at
+            once, the rest when it is first needed, and ``optimise``, an
+            :class:`~offramp_p4.optimising.OptimiseWhen`: machine code that is new is optimised when packets have
+            become many, if nothing else is given.
 
     Raises:
         OfframpError: no such engine, or it cannot execute the program with these options.
@@ -81,6 +84,7 @@ def _python(program: ir.Program, reason: str, options: dict[str, Any]) -> Switch
 def _native(program: ir.Program, reason: str, options: dict[str, Any]) -> NativeSwitch:
     from offramp_p4.native import NativeSwitch
 
-    switch = NativeSwitch(program, **{name: value for name, value in options.items() if name not in _PYTHON_ONLY})
+    wanted = {name: value for name, value in options.items() if name not in _PYTHON_ONLY}
+    switch = NativeSwitch(program, **{"optimise": OptimiseWhen.WHEN_BUSY, **wanted})
     switch.engine_reason = reason
     return switch

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from offramp_base.errors import OfframpError
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS
+from offramp_p4.optimising import OptimiseWhen
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
@@ -75,11 +76,11 @@ class SwitchMaker:
 
         names = ("seed", "cpu_port", "drop_port", "max_state", "max_steps")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
-        options["cache"] = cache
+        options["cache"], options["optimise"] = cache, OptimiseWhen.ASIDE
         for name in ("trace", "debugger"):
             if getattr(self, name) is not None:
                 options[name] = getattr(self, name)
-        logged = None if cache is not None else self._logged(program, options)
+        logged = self._logged(program, options)
         if logged is not None:
             return logged
         if self.tm is not None and self.trace is not None:
@@ -94,10 +95,7 @@ class SwitchMaker:
         return PacedSwitch(program, self.tm, self.engine, **options)
 
     def _logged(self, program: Program, options: Mapping[str, Any]) -> AnySwitch | None:
-        """The switch whose machine code leaves the lines of the log; None: the log is to come from traces.
-
-        A program that a controller has pushed is compiled within a budget, which is that of the code without a log.
-        """
+        """The switch whose machine code leaves the lines of the log; None: the log is to come from traces."""
         write = getattr(self.trace, "lines_alone", None)
         if write is None or self.engine == "python" or program.main.type_name != "V1Switch":
             return None
@@ -114,16 +112,29 @@ class SwitchMaker:
             return None
 
     def to_plain(self) -> dict[str, Any]:
-        """The recipe for :meth:`from_plain` in another process; without the trace."""
+        """The recipe for :meth:`from_plain` in another process; of the trace it says only how it is made."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _HERE_ONLY}
-        return {**plain, "tm": None if self.tm is None else asdict(self.tm)}
+        traced = self.trace is not None
+        lines_alone = traced and getattr(self.trace, "lines_alone", None) is not None
+        return {**plain, "tm": None if self.tm is None else asdict(self.tm), "traced": traced, "lines": lines_alone}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
         """The recipe that :meth:`to_plain` wrote."""
-        tm = plain["tm"]
-        if tm is not None:
+        own = dict(plain)
+        if own["tm"] is not None:
             from offramp_p4.tm import TmConfig
 
-            tm = TmConfig.from_plain(tm)
-        return cls(**{**plain, "tm": tm})
+            own["tm"] = TmConfig.from_plain(own["tm"])
+        traced, lines_alone = own.pop("traced"), own.pop("lines")
+        return cls(**own, trace=_NoTrace(lines_alone=lines_alone) if traced else None)
+
+
+class _NoTrace:
+    """Takes traces, or lines alone, and writes nothing."""
+
+    def __init__(self, *, lines_alone: bool) -> None:
+        self.lines_alone = self if lines_alone else None
+
+    def __call__(self, _: object) -> None:
+        """Take a trace or lines."""

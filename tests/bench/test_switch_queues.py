@@ -14,6 +14,7 @@ from offramp_p4 import make_switch
 from offramp_p4.bench.router import router
 from offramp_p4.frontend import load
 from offramp_p4.native import NativeSwitch
+from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.queued import QueuedSwitch
 from offramp_p4.tm import TmConfig
 
@@ -33,7 +34,7 @@ def test_router(benchmark, engine: str, arrivals: str) -> None:  # type: ignore[
     """Ports of 10 Gbit/s; packets in arrays spread over time, in arrays at one instant, or one call for each."""
     workload = router(64)
     batch = PacketBatch.concatenate(workload.batches).select(slice(PACKETS[engine]))
-    switch = make_switch(workload.program, engine)
+    switch = make_switch(workload.program, engine, optimise=OptimiseWhen.AT_ONCE)
     workload.prepare(switch)
     switch.process(batch.select(slice(10)))
     if arrivals == "plain":

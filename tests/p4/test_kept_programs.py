@@ -18,6 +18,10 @@ from offramp_p4.native import architecture
 from offramp_p4.programs import load_program
 from offramp_p4.runtime.p4info import generate
 from offramp_p4_tools.bmv2.write import bmv2_text
+from psa_orders import order as psa_order
+from tna_programs import tna
+
+HERE_TOO = Path(__file__).parent
 
 PROGRAM = """
 #include <core.p4>
@@ -145,6 +149,47 @@ def test_machine_code_of_a_kept_program_needs_no_translation(program: Path, monk
     assert run() == before
     assert digests[0] == digests[1]
     assert len(digests[0]) == 2
+
+
+OTHERS = {
+    "TNA": (
+        tna(
+            "hdr.h.c = h.get({hdr.h.w}); log.execute_log(); tm.ucast_egress_port = 1; tm.bypass_egress = 1;",
+            local="""Hash<bit<16>>(HashAlgorithm_t.CRC16) h; Register<bit<8>, bit<8>>(3) reg;
+            RegisterAction<bit<8>, bit<8>, bit<8>>(reg) log = {
+                void apply(inout bit<8> value) { value = hdr.h.a; }
+            };""",
+        ),
+        [bytes([a, 0, 0, 0, 7, 6, 5, a]) for a in range(5)],
+    ),
+    "PSA": ((HERE_TOO / "portable/psa.p4").read_text("utf-8"), [psa_order(port=3), psa_order(port=4)]),
+    "PNA": (
+        (HERE_TOO / "portable/pna.p4").read_text("utf-8"),
+        [bytes([1, 7, 0, 0, 0, 0, 0, 4]), bytes([0, 7, *[0] * 6])],
+    ),
+}
+"""Programs of other architectures whose translation adds to the plan, and frames that they send on."""
+
+
+@pytest.mark.full
+@pytest.mark.each
+@pytest.mark.parametrize("name", OTHERS)
+def test_modules_of_all_architectures_are_kept(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, frames = OTHERS[name]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = tmp_path / "program.p4"
+    path.write_text(text)
+
+    def run(engine: str) -> tuple[object, ...]:
+        switch = make_switch(load_program(path), engine, seed=1)
+        left = [switch.process_one(0, frame) for frame in frames]
+        registers = {name: list(register.values) for name, register in switch.registers.items()}
+        return left, registers, [[e.action for e in table.entries] for table in switch.tables.values()]
+
+    first = run("native")
+    monkeypatch.setattr(architecture, "translated", lambda *_: pytest.fail("translated"))
+    assert run("native") == first == run("python")
+    assert any(first[0])  # type: ignore[arg-type]
 
 
 def test_the_key_holds_all_modules_of_the_front_end() -> None:

@@ -10,17 +10,25 @@ import numpy as np
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import ir
 from offramp_p4.native import NativeSwitch
+from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.switch import Digest, Switch
 
 AnySwitch = Switch | NativeSwitch
 
 
 class Twins:
-    """The engine and the native engine on one program; everything is compared."""
+    """The engine and the native engine, with optimised code or baseline code, on one program; all is compared."""
 
-    def __init__(self, program: ir.Program, *, seed: int = 0, max_passes: int = 200) -> None:
+    def __init__(
+        self,
+        program: ir.Program,
+        *,
+        seed: int = 0,
+        max_passes: int = 200,
+        optimise: OptimiseWhen = OptimiseWhen.AT_ONCE,
+    ) -> None:
         self.engine = Switch(program, seed=seed, max_passes=max_passes)
-        self.native = NativeSwitch(program, seed=seed, max_passes=max_passes)
+        self.native = NativeSwitch(program, seed=seed, max_passes=max_passes, optimise=optimise)
         self.digests: list[list[Digest]] = [[], []]
         for switch, received in zip(self.engines, self.digests, strict=True):
             switch.on_digest = received.append

@@ -23,3 +23,7 @@ class ObjectCache(KeptFiles):
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__("machine code", lambda: folder or cache_folder(), ".o", most_files=MOST_FILES)
+
+    def peek(self, key: str) -> bytes | None:
+        """The bytes kept for ``key`` now, or None; a cache whose contents are still being made does not wait."""
+        return super().get(key)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -94,8 +94,11 @@ def _sources(packages: frozenset[str]) -> str:
     """Digest of the names, sizes and modification times of some packages' source files."""
     folders = {folder for name in packages for folder in getattr(sys.modules.get(name), "__path__", ())}
     digest = hashlib.sha256()
-    for folder in sorted(folders):
-        for file in sorted(Path(folder).rglob("*.py")):
-            about = file.stat()
-            digest.update(f"{file} {about.st_size} {about.st_mtime_ns}\n".encode())
+    for top in sorted(folders):
+        for folder, inside, names in os.walk(top):  # thrice as fast as rglob
+            inside.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    about = os.stat(f"{folder}/{name}")  # noqa: PTH116
+                    digest.update(f"{folder}/{name} {about.st_size} {about.st_mtime_ns}\n".encode())
     return digest.hexdigest()

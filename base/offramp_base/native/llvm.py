@@ -31,17 +31,25 @@ def i64(value: int) -> Value:
 
 
 class AliasTags:
-    """TBAA metadata that tells LLVM which accesses never overlap: those to different kinds of memory."""
+    """TBAA metadata that tells LLVM which accesses never overlap: those to different kinds of memory.
+
+    Attributes:
+        tags: the metadata by kind of memory.
+    """
 
     def __init__(self, module: Any) -> None:
         self._module = module
         self._root = module.add_metadata(["offramp"])
-        self._tags: dict[str, Any] = {}
+        self.tags: dict[str, Any] = {}
 
     def mark(self, access: Value, kind: str) -> Value:
         """Say that a load or store touches memory of ``kind`` only; returns the access."""
-        if kind not in self._tags:
-            node = self._module.add_metadata([kind, self._root, i64(0)])
-            self._tags[kind] = self._module.add_metadata([node, node, i64(0)])
-        access.set_metadata("tbaa", self._tags[kind])
+        access.set_metadata("tbaa", self.tag(kind))
         return access
+
+    def tag(self, kind: str) -> Any:
+        """The metadata of accesses to memory of ``kind``."""
+        if kind not in self.tags:
+            node = self._module.add_metadata([kind, self._root, i64(0)])
+            self.tags[kind] = self._module.add_metadata([node, node, i64(0)])
+        return self.tags[kind]

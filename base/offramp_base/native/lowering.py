@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -12,11 +13,24 @@ from typing import Any
 
 from offramp_base.native.expressions import NativeExpressions, kind_of, llvm_type
 from offramp_base.native.llvm import AliasTags, Value, i64, ll
+from offramp_base.native.templates import Draft, Place, TemplateBody, Templates, filled, function_at
+
+
+@cache
+def _definitions(file: str) -> dict[int, ast.FunctionDef]:
+    """The functions of a module by their first lines: read at once, as to find each by itself takes longer."""
+    body = ast.parse("".join(linecache.getlines(file))).body
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    return {min([node.lineno, *(mark.lineno for mark in node.decorator_list)]): node for node in functions}
 
 
 @cache
 def _definition(function: Callable[..., object]) -> ast.FunctionDef:
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    code = function.__code__
+    known = _definitions(code.co_filename).get(code.co_firstlineno)
+    if known is not None:
+        return known
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body  # a function within another
     assert isinstance(node, ast.FunctionDef)
     return node
 
@@ -28,6 +42,7 @@ class RuntimeLibrary:
         module: the LLVM module that the functions are added to.
         fields: offset and bytes of each :class:`subset.Field`, by name.
         supplied: functions of the compiled program, by name; or marked functions that take their place.
+        templates: translations that other modules share; None: every function is translated here.
     """
 
     def __init__(
@@ -36,37 +51,86 @@ class RuntimeLibrary:
         tags: AliasTags,
         fields: Mapping[str, tuple[int, int]] | None = None,
         supplied: Mapping[str, Value | Callable[..., Any]] | None = None,
+        templates: Templates | None = None,
     ) -> None:
         self.module, self.tags = module, tags
         self.fields = {} if fields is None else fields
         self.supplied = {} if supplied is None else supplied
+        self.templates = templates
         self._functions: dict[Callable[..., object], Value] = {}
 
     def function(self, python: Callable[..., Any], *, exported: bool = False) -> Value:
         """The LLVM function of a marked function."""
-        mark = python.__dict__.get("native")
-        if mark == "supplied":
+        if python.__dict__.get("native") == "supplied":
             supplied = self.supplied[python.__name__]
             return supplied if isinstance(supplied, ll.Function) else self.function(supplied)
         if python not in self._functions:
-            node = _definition(python)
-            names = python.__globals__
-            params = [llvm_type(kind_of(_annotation(a.annotation), names)) for a in node.args.args]
-            kind = ll.FunctionType(llvm_type(kind_of(_annotation(node.returns), names)), params)
-            function = self._functions[python] = ll.Function(self.module, kind, f"rt.{python.__name__}")
-            function.linkage = "internal"
-            if mark == "inlined":
-                function.attributes.add("alwaysinline")
-            _FunctionBody(self, python, node, function).write()
+            function = self._functions[python] = _declared(self.module, python)
+            if self.templates is None:
+                _FunctionBody(self, python, _definition(python), function).write()
+            else:
+                function.blocks.append(self._from_template(python, self.templates))
         function = self._functions[python]
         if exported:
             function.linkage = "external"
         return function
 
+    def _from_template(self, python: Callable[..., Any], templates: Templates) -> TemplateBody:
+        """The body of a function that programs share."""
+
+        def type_of(place: Place) -> str:
+            return str(self.function(function_at(place)).ftype)
+
+        template = templates.find(python, self.fields, type_of)
+        if template is None:
+            library = _DraftLibrary(self)
+            function = _declared(library.module, python)
+            _FunctionBody(library, python, _definition(python), function).write()
+            template = library.draft.template(function)
+            templates.add(python, template)
+        for place in template.callees:
+            self.function(function_at(place))
+        names = {
+            name: str(self.function(function_at((module, name))).get_reference()) for module, name in template.supplied
+        }
+        return filled(template, self.module, self.tags, self.fields, names)
+
     def call(self, builder: Any, python: Callable[..., Any], *args: Value | int) -> Value:
         """Call a marked function from elsewhere; ints become constant words."""
         values = [i64(a) if isinstance(a, int) else a for a in args]
         return builder.call(self.function(python), values)
+
+
+class _DraftLibrary(RuntimeLibrary):
+    """The module of one function, for a template; what the function calls is declared only."""
+
+    def __init__(self, real: RuntimeLibrary) -> None:
+        self.draft = Draft(real.fields)
+        super().__init__(self.draft.module, self.draft.tags, self.draft.fields)
+        self._real = real
+
+    def function(self, python: Callable[..., Any], *, exported: bool = False) -> Value:
+        """A function that is called."""
+        del exported
+        supplied = python.__dict__.get("native") == "supplied"
+        return self.draft.callee(python, self._real.function(python).ftype if supplied else _type_of(python))
+
+
+def _type_of(python: Callable[..., Any]) -> Any:
+    """The LLVM type of a marked function."""
+    code, names = python.__code__, python.__globals__
+    notes = {name: note if isinstance(note, str) else note.__name__ for name, note in python.__annotations__.items()}
+    params = [llvm_type(kind_of(notes[name], names)) for name in code.co_varnames[: code.co_argcount]]
+    return ll.FunctionType(llvm_type(kind_of(notes["return"], names)), params)
+
+
+def _declared(module: Any, python: Callable[..., Any]) -> Any:
+    """The LLVM function of a marked function, without its body."""
+    function = ll.Function(module, _type_of(python), f"rt.{python.__name__}")
+    function.linkage = "internal"
+    if python.__dict__.get("native") == "inlined":
+        function.attributes.add("alwaysinline")
+    return function
 
 
 def _annotation(node: ast.expr | None) -> str:

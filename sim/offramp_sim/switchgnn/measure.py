@@ -55,9 +55,11 @@ def make_switch_for(plan: SchemePlan, engine: str = "auto") -> PlainSwitch:
     from offramp.p4src import p4_source
     from offramp_p4 import make_switch
     from offramp_p4.frontend import load
+    from offramp_p4.optimising import OptimiseWhen
 
     sizes = {name: str(size) for name, size in sizes_for([plan.plan]).items()}
-    switch = make_switch(load(p4_source("switchgnn/v1model.p4"), defines=sizes), engine)
+    program = load(p4_source("switchgnn/v1model.p4"), defines=sizes)
+    switch = make_switch(program, engine, optimise=OptimiseWhen.AT_ONCE)
     direct.load(switch, [plan.plan], ports_of(plan))
     return switch
 

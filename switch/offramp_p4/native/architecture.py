@@ -28,7 +28,8 @@ from weakref import WeakKeyDictionary
 import offramp_base.native
 from offramp_base.kept_files import KeptFiles
 from offramp_base.native.cache import cache_folder
-from offramp_base.native.compiler import MachineCode
+from offramp_base.native.compiler import LLVMLITE, OPTIMISED, MachineCode
+from offramp_base.native.templates import Templates
 from offramp_p4.kept_programs import contents_of
 from offramp_p4.source import Unsupported
 
@@ -112,25 +113,27 @@ class NativeArchitecture:
         ways: ways that it supports.
         translate: makes the module of a program for one way of packets.
             The plan is the same for all, and whichever switch of the program the objects are of.
-        plan: makes the plan alone; None: only a translation does.
+        plan: makes the plan as it is before the translation.
     """
 
     objects: Callable[[ir.Program], NativeState]
     translate: Callable[[ir.Program, NativeState, PacketMode], Module]
+    plan: Callable[[ir.Program, Any], ContextPlan]
     ways: frozenset[PacketMode] = frozenset({PacketMode.BATCH, PacketMode.QUEUED})
-    plan: Callable[[ir.Program, Any], ContextPlan] | None = None
 
 
 _MODULES: Final = {
     "V1Switch": "v1model.entry",
-    "Switch": "tna.module",
-    "MultiParserSwitch": "tna.module",
-    "PSA_Switch": "portable.module",
-    "PNA_NIC": "portable.module",
+    "Switch": "tna.entry",
+    "MultiParserSwitch": "tna.entry",
+    "PSA_Switch": "portable.entry",
+    "PNA_NIC": "portable.entry",
 }
 """The modules of this package by the package that a program's ``main`` is of."""
 KEPT: Final = KeptFiles("modules", cache_folder, ".module", most_files=2048, most_bytes=16 << 20)
 """What Python must know of the modules whose machine code lies beside it."""
+_TEMPLATES: Final = KeptFiles("functions", cache_folder, ".templates", most_files=8, most_bytes=16 << 20)
+"""What the run-time system's functions are translated to."""
 _BUILT: Final[WeakKeyDictionary[ir.Program, dict[PacketMode, Module]]] = WeakKeyDictionary()
 """Modules by the program that they are translated from: a network of switches runs few programs."""
 
@@ -168,42 +171,55 @@ def translated(program: ir.Program, objects: NativeState, way: PacketMode) -> Mo
         Unsupported: see :func:`build`.
     """
     module = architecture(program).translate(program, objects, way)
+    templates().keep()
     key = _key(program, way)
     if key is None:
         return module
-    facts = module.memory_size, module.digests, module.events
+    facts = module.memory_size, module.digests, module.events, module.plan.additions(program)
     KEPT.put(key, pickle.dumps(facts, pickle.HIGHEST_PROTOCOL))
     return replace(module, key=key)
 
 
-def machine_code(program: ir.Program, objects: NativeState, way: PacketMode, cache: ObjectCache | None) -> MachineCode:
-    """The machine code of a program, from the cache where it has it.
+def machine_code(
+    program: ir.Program, objects: NativeState, way: PacketMode, cache: ObjectCache | None, level: int
+) -> MachineCode:
+    """The machine code of a program, from the cache where it has it; if it is optimised there, whatever the level.
 
     Raises:
         OfframpError: LLVM cannot compile it.
     """
     module = build(program, objects, way)
+    if level != OPTIMISED:
+        kept = MachineCode.kept(module.key or module.text, cache)
+        if kept is not None:
+            return kept
     if module.key is None:
-        return MachineCode(module.text, cache)
-    return MachineCode.of_key(module.key, lambda: module.text or translated(program, objects, way).text, cache)
+        return MachineCode(module.text, cache, level)
+    return MachineCode.of_key(module.key, lambda: module.text or translated(program, objects, way).text, cache, level)
 
 
 def _kept(program: ir.Program, objects: NativeState, way: PacketMode) -> Module | None:
     """The module without its text, if an earlier process has translated the same program by the same code."""
-    plan, key = architecture(program).plan, _key(program, way)
+    key = _key(program, way)
     kept = None if key is None else KEPT.get(key)
-    if plan is None or kept is None:
+    if kept is None:
         return None
-    memory_size, digests, events = pickle.loads(kept)  # noqa: S301 - in a folder that is this user's alone
-    return Module("", plan(program, objects), memory_size, digests, events, key)
+    memory_size, digests, events, additions = pickle.loads(kept)  # noqa: S301 - in a folder that is this user's alone
+    plan = architecture(program).plan(program, objects)
+    plan.add(program, additions)
+    return Module("", plan, memory_size, digests, events, key)
 
 
 def _key(program: ir.Program, way: PacketMode) -> str | None:
-    """What the module of a program follows from; None: it was not read from files, or its architecture is not kept."""
+    """What the module of a program follows from; None: it was not read from files."""
     content = contents_of(program)
-    if content is None or architecture(program).plan is None:
-        return None
-    return f"{way.value} {_code()} {content}"
+    return None if content is None else f"{way.value} {_code()} {content}"
+
+
+@cache
+def templates() -> Templates:
+    """The run-time system's functions as earlier programs have had them translated."""
+    return Templates(_TEMPLATES, f"{LLVMLITE} {_code()}")
 
 
 @cache

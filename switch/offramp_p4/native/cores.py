@@ -74,6 +74,7 @@ class Cores:
         self.switch = switch
         self.whole = PacketMode.BURST not in architecture(switch.program).ways
         way, entry = (PacketMode.BATCH, RUN) if self.whole else (PacketMode.BURST, BURST)
+        switch.optimise()  # threads that are not Python's keep the address
         module = build(switch.program, switch._objects, way)
         self.run = switch.code(way).address(entry)
         size, first = module.plan.size, switch._context

@@ -3,22 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from offramp_base.native.llvm import I64, Value, const, i64
 from offramp_base.native.records import offset
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.runtime.context import TableRecord
+from offramp_p4.native.runtime.context import HIT, TableRecord
 
 
 def add(g: Emitter, address: Value, amount: Value) -> None:
     """Add to a count."""
     total = g.b.add(g.tags.mark(g.b.load(address, typ=I64), "Counts"), amount)
     g.tags.mark(g.b.store(total, address), "Counts")
-
-
-HIT: Final = 1 << 62
-"""Flag beside the packets of an entry: it has been hit, whether or not that was counted."""
 
 
 def count_entry(g: Emitter, words: int, entry: Value, length: Value) -> None:

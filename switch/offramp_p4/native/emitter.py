@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import ByteLayout
     from offramp_p4.native.log import PacketLog
-    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.next_pass import Reach
+    from offramp_p4.native.table_plan import TablePlan
 
 Builder = Callable[["Emitter", ir.ExternCall], Value]
 """Writes an extern call and returns its result (None where it has none)."""

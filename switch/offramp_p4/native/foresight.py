@@ -15,8 +15,9 @@ from offramp_base.native.llvm import PTR, Value, const, i64, ll
 from offramp_p4 import ir
 from offramp_p4.native.codec import leaves, load_bytes
 from offramp_p4.native.emitter import Emitter
-from offramp_p4.native.lookup import TablePlan, key_room, store_key
+from offramp_p4.native.lookup import key_room, store_key
 from offramp_p4.native.runtime.foresight import hint_row, hint_slot
+from offramp_p4.native.table_plan import TablePlan
 from offramp_p4.types import Header, strip
 
 _MOST_STEPS: Final = 256

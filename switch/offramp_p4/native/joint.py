@@ -50,14 +50,18 @@ class NativeJoint:
     def __init__(self, switch: NativeSwitch, config: TmConfig, mark: Mark) -> None:
         self._switch, self._context, self._mark = switch, switch._context, mark
         self.tm = NativeManager(self._context, config)
-        code = switch.code(PacketMode.QUEUED)
-        self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
-        self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
-        self._advance = code.function(ADVANCE, None, _INT, _INT)
+        switch.code(PacketMode.QUEUED)
+        switch.bind(self._take_functions)
         self._failure: BaseException | None = None
         self._context.words[at.SwitchMemory.mark] = 0
         if mark is not mark_ce:
             self._context.hold_function(at.SwitchMemory.mark, self._mark_frame)
+
+    def _take_functions(self) -> None:
+        code = self._switch.code(PacketMode.QUEUED)
+        self._receive = code.function(RECEIVE, None, _INT, _INT, ctypes.c_char_p, _INT, _INT)
+        self._receive_batch = code.function(RECEIVE_BATCH, _INT, *[_INT] * 7)
+        self._advance = code.function(ADVANCE, None, _INT, _INT)
 
     def receive(self, now_ps: int, port: int, frame: bytes) -> None:
         """A frame arrives."""

@@ -6,9 +6,7 @@ Only a module that is made for logging has them, so they cost nothing elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from offramp_base.native.llvm import Value, i64
@@ -16,7 +14,9 @@ from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.names import place
 from offramp_p4.native.core import field
-from offramp_p4.native.records import RecordFormat, read_value, record
+from offramp_p4.native.log_lines import ARRIVAL, LOG_MARK
+from offramp_p4.native.record_writing import record
+from offramp_p4.native.records import RecordFormat
 from offramp_p4.native.runtime import program as names
 from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.shape import is_scalar
@@ -25,11 +25,8 @@ from offramp_p4.types import Bits, Tuple
 if TYPE_CHECKING:
     from offramp_p4.native.emitter import Emitter
 
-LOG_MARK: Final = "\1"
-"""Before the text of a record: it is a line of the log, behind its level."""
 _WORD: Final = Bits(64)
 _KEY_WIDTH: Final = 20
-_ARRIVAL: Final = "Processing packet received on port "
 
 
 class PacketLog:
@@ -107,7 +104,7 @@ class PacketLog:
         with g.function(f"log.{role}") as function:
             if role == "parse":
                 ingress, length = field(g, names.INGRESS_PORT.name), field(g, names.LENGTH.name)
-                self.words(g, "D", f"{_ARRIVAL}{{}}, {{}} bytes", ingress, length)
+                self.words(g, "D", f"{ARRIVAL}{{}}, {{}} bytes", ingress, length)
             elif role == "egress":
                 self.words(g, "D", "Egress port is {}", field(g, names.EGRESS_PORT.name))
             self.line(g, "D", f"{known}: start")
@@ -148,87 +145,3 @@ _BLOCKS: Final = {
 def _plain(name: str) -> str:
     """A name within a format."""
     return name.replace("{", "{{").replace("}", "}}")
-
-
-class _Shown(int):
-    """A number whose hexadecimal digits are whole bytes."""
-
-    def __format__(self, form: str) -> str:
-        digits = int.__format__(self, form)
-        return digits.zfill(len(digits) + len(digits) % 2) if form == "x" else digits
-
-
-class LogLines:
-    """Puts records into lines with bmv2's head, in which ``[3.0]`` is the third pass.
-
-    Args:
-        write: takes the lines of a batch, with line ends.
-        kinds: the records of the program, by their numbers.
-    """
-
-    def __init__(self, write: Callable[[str], object], kinds: Sequence[RecordFormat]) -> None:
-        self._write, self._passes = write, -1
-        self._kinds = [_LineKind.of(kind) for kind in kinds]
-
-    def read(self, raw: bytes) -> list[tuple[RecordFormat, tuple[int, ...]]]:
-        """Write the lines of a batch, with the time of its end; returns the records that are no lines."""
-        now = datetime.now(UTC)
-        clock = f"[{now:%H:%M:%S}.{now.microsecond // 1000:03}] [bmv2] "
-        words = memoryview(raw).cast("Q").tolist()
-        heads = self._heads(clock)
-        lines: list[str] = []
-        others: list[tuple[RecordFormat, tuple[int, ...]]] = []
-        at, end = 0, len(words)
-        while at < end:
-            kind = self._kinds[words[at]]
-            size = kind.words
-            if kind.level is None:
-                others.append((kind.record, read_value(kind.record, raw[8 * at : 8 * (at + size)])))
-            else:
-                if kind.arrives:
-                    self._passes += 1
-                    heads = self._heads(clock)
-                text = kind.text
-                if size > 1:
-                    text = kind.filled(raw[8 * at : 8 * (at + size)], words[at + 1 : at + size])
-                lines.append(heads[kind.level] + text)
-            at += size
-        self._write("".join(lines))
-        return others
-
-    def _heads(self, clock: str) -> dict[str, str]:
-        return {level: f"{clock}[{level}] [thread 1] [{self._passes}.0] [cxt 0] " for level in "DT"}
-
-
-@dataclass(frozen=True, slots=True)
-class _LineKind:
-    """One line of a program's log, ready to be filled.
-
-    Attributes:
-        words: 64-bit words of its record.
-        level: None of a record that is no line.
-        text: the line, or its format where the record has values.
-        plain: whether each value is a word.
-    """
-
-    record: RecordFormat
-    words: int
-    level: str | None
-    text: str
-    arrives: bool
-    plain: bool
-
-    @classmethod
-    def of(cls, record: RecordFormat) -> _LineKind:
-        """The line of a record."""
-        logged = record.text.startswith(LOG_MARK)
-        text = record.text[2:] + "\n"
-        if not record.cells:
-            text = text.format()
-        plain = record.size // 8 == len(record.cells) + 1 and all(cell.bits.width == 64 for cell in record.cells)
-        level = record.text[1] if logged else None
-        return cls(record, record.size // 8, level, text, text.startswith(_ARRIVAL), plain)
-
-    def filled(self, raw: bytes, words: list[int]) -> str:
-        """The line with the values of a record."""
-        return self.text.format(*(words if self.plain else map(_Shown, read_value(self.record, raw))))

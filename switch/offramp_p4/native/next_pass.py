@@ -21,8 +21,8 @@ from offramp_p4.native.shape import bits_of
 
 if TYPE_CHECKING:
     from offramp_p4.native.emitter import Emitter
-    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.plan import Column
+    from offramp_p4.native.table_plan import TablePlan
 
 _LINE: Final = 64
 _MOST_LINES: Final = 16

@@ -11,9 +11,9 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.actions import Actions
 from offramp_p4.native.keys import key_format
-from offramp_p4.native.lookup import MemberBits, TablePlan
 from offramp_p4.native.runtime.context import SwitchMemory, TableRecord
 from offramp_p4.native.shape import container
+from offramp_p4.native.table_plan import MemberBits, TablePlan
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState, TableState, ValueSetState
 
 
@@ -79,6 +79,14 @@ class ContextPlan:
             v: TablePlan(self.take(TableRecord.WORDS), key_format(_value_set_kinds(v), objects.value_sets[v].widths))
             for v in program.value_sets
         }
+
+    def additions(self, program: ir.Program) -> Any:
+        """What the translation of the program has added to the plan, in plain values; None: nothing."""
+        del program
+        return None
+
+    def add(self, program: ir.Program, additions: Any) -> None:
+        """Add what :meth:`additions` of an earlier process were, for the same program."""
 
     def take(self, words: int) -> int:
         """Reserve this many further words; returns the index of the first."""

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from offramp_base.errors import OfframpError
 from offramp_base.native.arrays import address
-from offramp_base.native.compiler import MachineCode
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.limits import MAX_STATE_BYTES, MAX_STEPS, check_limits
 from offramp_p4.native.architecture import (
@@ -28,20 +27,21 @@ from offramp_p4.native.architecture import (
     SwitchProperties,
     architecture,
     build,
-    machine_code,
     translated,
 )
+from offramp_p4.native.code import ProgramCode
 from offramp_p4.native.lock import PacketLock, nothing
-from offramp_p4.native.log import LogLines
-from offramp_p4.native.records import read_records
+from offramp_p4.native.log_lines import LogLines
+from offramp_p4.native.records import CHECK_MARK, read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import SwitchContext
-from offramp_p4.native.v1model.diagnostics import CHECK_MARK
+from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.plain import PlainSwitch
 from offramp_p4.records import Digest, SwitchStats
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
+    from offramp_base.native.compiler import MachineCode
     from offramp_p4 import ir
     from offramp_p4.native.cores import Cores
     from offramp_p4.state import TableState
@@ -69,7 +69,9 @@ class NativeSwitch(PlainSwitch):
     Attributes:
         cache: cache of its machine code; None: the user's.
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
-        log: takes lines of what packets do, in bmv2's words, after each batch; v1model only.
+        log: takes lines of what packets do, in bmv2's words, after each batch, as bytes that are its own until it
+            returns; v1model only.
+        optimise: when its machine code is optimised.
 
     Raises:
         Unsupported: the program uses what this engine does not execute.
@@ -92,7 +94,8 @@ class NativeSwitch(PlainSwitch):
         host_ports: Iterable[int] = (),
         cache: ObjectCache | None = None,
         queued: bool = False,
-        log: Callable[[str], object] | None = None,
+        log: Callable[[memoryview], object] | None = None,
+        optimise: OptimiseWhen = OptimiseWhen.AT_ONCE,
     ) -> None:
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
         super().__init__(program, cpu_port)
@@ -106,15 +109,15 @@ class NativeSwitch(PlainSwitch):
             self._module = build(program, objects, way)
         except RecursionError:
             raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
-        self.cache = cache
-        self._codes: dict[PacketMode, MachineCode] = {}
+        self._code = ProgramCode(program, objects, cache, optimise)
         size, memory_size = self._module.plan.size, self._module.memory_size
         self._context = SwitchContext(
             size, memory_size, seed=seed, drop_port=drop_port, max_passes=max_passes, max_steps=max_steps
         )
         chip = SwitchProperties(seed, cpu_port, tuple(recirculation_ports), tuple(host_ports))
         objects.attach(self._context, self._module.plan, chip)
-        self._gather = self.code(way).function(GATHER, None, *[ctypes.c_int64] * 5)
+        self._code.of(way)
+        self._code.bind(self._take_functions)
         self._lock = PacketLock()
         self._cores: Cores | None = None
         objects.changes.serve(self._lock, self._show_changes)
@@ -123,10 +126,20 @@ class NativeSwitch(PlainSwitch):
 
     def code(self, way: PacketMode) -> MachineCode:
         """The program in machine code for one way of packets, made when it is first asked for."""
-        way = self._logged(way)
-        if way not in self._codes:
-            self._codes[way] = machine_code(self.program, self._objects, way, self.cache)
-        return self._codes[way]
+        return self._code.of(self._logged(way))
+
+    def bind(self, take_functions: Callable[[], None]) -> None:
+        """Have a method take its functions from :meth:`code`: now, and whenever code has been replaced."""
+        self._code.bind(take_functions)
+
+    def optimise(self) -> None:
+        """Have optimised machine code from now on, where LLVM can make it."""
+        with self._lock:
+            self._code.optimise()
+
+    def _take_functions(self) -> None:
+        self._gather = self._code.of(self._way).function(GATHER, None, *[ctypes.c_int64] * 5)
+        self.__dict__.pop("_run", None)
 
     def _logged(self, way: PacketMode) -> PacketMode:
         return way if self._log_to is None else LOGGED.get(way, way)
@@ -249,6 +262,8 @@ class NativeSwitch(PlainSwitch):
         words = self._context.words
         words[_NOW_US] = self.now_us
         words[_LOGGING] = _MESSAGES.isEnabledFor(logging.INFO)
+        if self._code.baseline:
+            self._code.replace(self._stats.passes + int(words[at.SwitchMemory.passes]))
         self._show_changes()
 
     def _show_changes(self) -> None:
@@ -309,14 +324,14 @@ class NativeSwitch(PlainSwitch):
                 self._read_events(context)
 
     def _read_events(self, context: SwitchContext) -> None:
-        raw = context.buffer(at.SwitchMemory.events).tobytes()
-        context.empty(at.SwitchMemory.events)
+        raw = context.buffer(at.SwitchMemory.events)
         if self._log_to is None:
-            records = read_records(self._module.events, raw)
+            records = read_records(self._module.events, raw.tobytes())
         else:
             if self._log is None:
                 self._log = LogLines(self._log_to, self._module.events)
             records = iter(self._log.read(raw))
+        context.empty(at.SwitchMemory.events)
         for kind, values in records:
             if kind.text.startswith(CHECK_MARK):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))

@@ -12,13 +12,14 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
-from offramp_p4.native.lookup import MemberBits, TablePlan, key_room, lookup
+from offramp_p4.native.lookup import key_room, lookup
 from offramp_p4.native.next_pass import write_hints
 from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
+from offramp_p4.native.table_plan import MemberBits, TablePlan
 from offramp_p4.source import Unsupported
 
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from offramp_p4 import ir
     from offramp_p4.native.emitter import AggregateBuilder, Builder, Emitter
     from offramp_p4.native.layout import ByteLayout
-    from offramp_p4.native.lookup import TablePlan
     from offramp_p4.native.plan import ContextPlan
+    from offramp_p4.native.table_plan import TablePlan
 
 
 class NativeTarget:

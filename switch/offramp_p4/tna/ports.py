@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp_p4 import ir
 
 PORTS_PER_PIPE: Final = 128
 CHANNEL_PORTS: Final = 4
@@ -21,3 +24,8 @@ RECIRCULATION_PORT: Final = 68
 def no_port(port: int, count: int) -> OfframpError:
     """The error of a packet that comes in at a port beyond the ``count`` that exist."""
     return OfframpError(f"port {port}: this Tofino has ports 0 to {count - 1} ({PORTS_PER_PIPE} per pipe)")
+
+
+def port_metadata_bytes(program: ir.Program) -> int:
+    """Bytes between the intrinsic metadata of ingress and the packet."""
+    return 24 if "ghost_intrinsic_metadata_t" in program.types else 8

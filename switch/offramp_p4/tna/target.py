@@ -9,6 +9,7 @@ from offramp_p4.engine import arrays, core
 from offramp_p4.engine.direct import ActionTarget
 from offramp_p4.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.tna.metadata import GressMetadata
+from offramp_p4.tna.ports import port_metadata_bytes
 
 if TYPE_CHECKING:
     from offramp_p4 import ir
@@ -51,7 +52,7 @@ class TnaTarget(ActionTarget):
         self.program, self.gress, self.objects, self.seed = program, gress, objects, seed
         self.cells = GressMetadata(program, layout, gress, direction)
         self.length = self.cells.wire_length
-        self.port_metadata_bytes = 24 if "ghost_intrinsic_metadata_t" in program.types else 8
+        self.port_metadata_bytes = port_metadata_bytes(program)
         self.deposits: list[checksums.Deposit] = []
         self.externs = {
             **core.BUILDERS,

@@ -38,9 +38,21 @@ class TraceSink:
         self._lines = None if lines is None else _open(lines)
 
     @property
-    def lines_alone(self) -> Callable[[str], object] | None:
+    def lines_alone(self) -> Callable[[memoryview], object] | None:
         """What writes lines of the log, if nothing else is wanted: then the native engine can make them."""
-        return self._write if self._text is not None and self._lines is None else None
+        return self._write_bytes if self._text is not None and self._lines is None else None
+
+    def _write_bytes(self, lines: memoryview) -> None:
+        """Write lines in UTF-8, at once."""
+        assert self._text is not None
+        binary = getattr(self._text, "buffer", None)
+        if binary is None:
+            self._write(str(lines, "utf-8"))
+            return
+        self._text.flush()
+        while lines:  # without a buffer (``python -u``) a pipe may take less
+            lines = lines[binary.write(lines) or 0 :]
+        binary.flush()
 
     def _write(self, text: str) -> None:
         assert self._text is not None

@@ -3,23 +3,28 @@
 
 from __future__ import annotations
 
+import random
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.maker import SwitchMaker
-from offramp_p4.native import NativeSwitch
+from offramp_p4.native import NativeSwitch, log_lines
+from offramp_p4.native.log_lines import ARRIVAL, LOG_MARK, LogLines, _LogLine
+from offramp_p4.native.records import RecordFormat, RecordScalar
 from offramp_p4.paced import PacedSwitch
 from offramp_p4.state import ActionData, Exact, TableEntry
 from offramp_p4.switch import Switch
 from offramp_p4.tm import TmConfig
 from offramp_p4.trace.bmv2_lines import lines
 from offramp_p4.trace.sinks import TraceSink
+from offramp_p4.types import Bits
 
 HERE = Path(__file__).parent
 CONTROL = HERE / "control_plane.p4"
@@ -47,7 +52,7 @@ def test_both_engines_write_the_same() -> None:
     by_trace: list[str] = []
     python = Switch(program, trace=lambda trace: by_trace.extend(f"{line}\n" for line in lines(trace, NOW)))
     by_code: list[str] = []
-    native = make_switch(program, "native", log=by_code.append)
+    native = make_switch(program, "native", log=lambda text: by_code.append(str(text, "utf-8")))
     for switch in (python, native):
         entry = TableEntry((Exact(7),), ActionData("I.to", (5,)))
         switch.tables["I.small"].insert(entry)
@@ -66,7 +71,7 @@ def test_without_a_log_nothing_is_different() -> None:
     program = load(REFLECTOR)
     plain = NativeSwitch(program)
     texts: list[str] = []
-    logged = NativeSwitch(program, log=texts.append)
+    logged = NativeSwitch(program, log=lambda text: texts.append(str(text, "utf-8")))
     assert plain.source != logged.source
     assert "Processing packet" not in "".join(kind.text for kind in plain._module.events)
     batch = PacketBatch.of([(1, bytes(range(64)))])
@@ -95,3 +100,44 @@ def test_traces_in_json_stay_with_the_python_engine(tmp_path: Path) -> None:
     sink = TraceSink(str(tmp_path / "log"), str(tmp_path / "traces"), like_bmv2=True)
     switch = SwitchMaker(trace=sink)(load(REFLECTOR))
     assert switch.engine == "python"
+
+
+def test_lines_of_any_values_are_those_that_python_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of up to 128 bits, signed ones, records that are no lines, and more lines than are written at once."""
+    monkeypatch.setattr(log_lines, "_LINES_BYTES", 4096)
+    kinds = [
+        RecordFormat(f"{LOG_MARK}D{ARRIVAL}{{}}, {{}} bytes", (word(8), word(16)), 24),
+        RecordFormat(f"{LOG_MARK}TKeys {{{{é}}}} {{:x}} and {{:x}}", (scalar(8, 9), scalar(16, 128)), 32),
+        RecordFormat(f"{LOG_MARK}DSigned {{:x}}", (RecordScalar(8, Bits(8, signed=True)),), 16),
+        RecordFormat("no line", (word(8),), 16),
+    ]
+    rng, raw, expected, others, passes = random.Random(1), b"", "", [], -1
+    for number in [0, *rng.choices(range(len(kinds)), k=2000)]:
+        kind = kinds[number]
+        sizes = [(cell.bits.width + 7) // 8 for cell in kind.cells]
+        values = [rng.choice([0, 1, 9, 10, rng.getrandbits(cell.bits.width)]) for cell in kind.cells]
+        content = bytearray(number.to_bytes(8, "little").ljust(kind.size, b"\0"))
+        for cell, size, value in zip(kind.cells, sizes, values, strict=True):
+            content[cell.offset : cell.offset + size] = value.to_bytes(size, "little")
+        raw += content
+        passes += number == 0
+        if number == 3:
+            others.append((kind, tuple(values)))
+            continue
+        head = f" [bmv2] [{kind.text[1]}] [thread 1] [{passes}.0] [cxt 0] "
+        expected += head + _LogLine.of(kind).filled(bytes(content))
+    texts: list[str] = []
+    lines = LogLines(lambda text: texts.append(str(text, "utf-8")), kinds)
+    assert lines.read(np.frombuffer(raw, np.uint8)) == others
+    assert len(texts) > 10
+    assert re.sub(r"^\[[\d:.]+\]", "", "".join(texts), flags=re.MULTILINE) == expected
+    assert "{é}" in expected
+    assert "Signed -" in expected
+
+
+def scalar(offset: int, width: int) -> RecordScalar:
+    return RecordScalar(offset, Bits(width))
+
+
+def word(offset: int) -> RecordScalar:
+    return scalar(offset, 64)

@@ -14,6 +14,7 @@ import pytest
 
 from offramp.p4src import p4_root
 from offramp_p4.frontend import load
+from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.stf.control import StfControl
 from offramp_p4.stf.parse import parse
 from twins import Twins
@@ -24,10 +25,14 @@ TESTS = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*
 pytestmark = pytest.mark.p4
 
 
+OPTIMISED = set(list(TESTS)[::5])
+"""Programs that are optimised in the tiers, which for all of them takes longer than everything else here."""
+
+
 @cache
-def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
+def run(name: str, optimise: OptimiseWhen) -> tuple[Twins, list[tuple[int, bytes]]]:
     """Both engines after the test, and the packets that it sent."""
-    twins = Twins(load(TESTS[name].with_suffix(".p4")))
+    twins = Twins(load(TESTS[name].with_suffix(".p4")), optimise=optimise)
     controls = [StfControl(switch) for switch in twins.engines]
     sent = []
     for command in parse(TESTS[name].read_text(), f"{name}.stf"):
@@ -42,7 +47,7 @@ def run(name: str) -> tuple[Twins, list[tuple[int, bytes]]]:
 @pytest.mark.full
 @pytest.mark.parametrize("name", TESTS)
 def test_packets_of_the_test(name: str) -> None:
-    twins, sent = run(name)
+    twins, sent = run(name, when(name))
     assert sent
     twins.check()
 
@@ -61,7 +66,21 @@ def damaged(rng: random.Random, frame: bytes) -> bytes:
 
 @pytest.mark.parametrize("name", TESTS)
 def test_damaged_packets(name: str) -> None:
-    twins, sent = run(name)
+    send_damaged(name, when(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in TESTS if name not in OPTIMISED])
+def test_damaged_packets_by_optimised_code(name: str) -> None:
+    send_damaged(name, OptimiseWhen.AT_ONCE)
+
+
+def when(name: str) -> OptimiseWhen:
+    return OptimiseWhen.AT_ONCE if name in OPTIMISED else OptimiseWhen.WHEN_BUSY
+
+
+def send_damaged(name: str, optimise: OptimiseWhen) -> None:
+    twins, sent = run(name, optimise)
     rng, ports = random.Random(name), 128 if "_tna" in name else 512
     for now_us in range(0, 400_000, 40_000):
         twins.at(now_us)

@@ -25,6 +25,7 @@ from offramp_p4.native.architecture import PacketMode
 from offramp_p4.runtime.bounded import BoundedCompiler, CompileBudget
 from offramp_p4.runtime.device import P4Device
 from offramp_p4.runtime.service import P4RuntimeService
+from offramp_p4.trace.sinks import TraceSink
 from p4_programs import program
 
 SECRET = "hunter2"
@@ -247,7 +248,7 @@ def test_the_parent_compiles_nothing(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
 
-    def never(_):
+    def never(*_):
         raise AssertionError("compiled here")
 
     text, make = program("hdr.h.a = 78; sm.egress_spec = 3;"), SwitchMaker(engine="native")
@@ -270,3 +271,14 @@ def test_a_switch_refuses_what_breaks_its_budgets_and_works_on(tmp_path):
         assert "include refused" in refusal(session, '#include "/etc/shadow"')
         assert "main" in refusal(session, "#include <v1model.p4>")
     assert "Traceback" not in switch.log.read_text()
+
+
+def test_a_pushed_program_writes_its_log_in_machine_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    make = SwitchMaker(trace=TraceSink(str(tmp_path / "log"), None, like_bmv2=True))
+    device = P4Device(0, make, compiler=BoundedCompiler(make))
+    with Session(LocalConnection(P4RuntimeService(device))) as opened:
+        opened.push(b"", program("sm.egress_spec = 3;").encode())
+    assert device.pipeline.switch.engine == "native"
+    assert device.pipeline.switch.process_one(1, bytes(8)) == [(3, bytes(8))]
+    assert "Processing packet received on port 1, 8 bytes" in (tmp_path / "log").read_text()

@@ -73,7 +73,8 @@ class FolderIncludes:
                     data = path.read_bytes()
                     self.files[str(path.absolute())] = hashlib.sha256(data).hexdigest()
                     text = _lines(data.decode(errors="replace"))
-                    return Included(text, str(path), str(path.resolve()), path.parent, built_in=base == SYSTEM_INCLUDE)
+                    ours = path.is_relative_to(SYSTEM_INCLUDE)
+                    return Included(text, str(path), str(path.resolve()), path.parent, built_in=ours)
             except (OSError, ValueError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "this is not a name of a file"
                 raise P4Error(pos, f"include file '{name}' cannot be read: {reason}") from None

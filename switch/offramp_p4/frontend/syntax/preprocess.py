@@ -43,7 +43,7 @@ class _Conditional:
     enclosing: bool  # the code around it is being read
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=64)
 def _tokens_of_header(text: str, file: str) -> tuple[Lexeme, ...]:
     """Tokens of one of our headers, which nearly every program includes, read once in a process."""
     return tuple(tokenize(text, file))

@@ -10,7 +10,7 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.portable.plan import AddEntry
-from offramp_p4.native.records import layout_of
+from offramp_p4.native.record_writing import layout_of
 from offramp_p4.native.runtime.portable.flows import add_flow, change_life, give_flow_id, restart_timer
 from offramp_p4.native.shape import is_scalar, value_type
 from offramp_p4.portable.flows import check_learning, has_timers, learns

@@ -10,11 +10,10 @@ from offramp_base.native.llvm import I64, AliasTags, Value, i64, ll
 from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.architecture import PNA, architecture_of
-from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
+from offramp_p4.native.architecture import Module, PacketMode, templates
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.portable import pna, psa
-from offramp_p4.native.portable.objects import NativeCard
 from offramp_p4.native.portable.plan import PortablePlan
 from offramp_p4.native.portable.target import NativePortableTarget
 from offramp_p4.native.records import RecordFormat
@@ -77,7 +76,7 @@ class Assembly:
         self.supplied = dict(supplied)
         self.module = ll.Module(program.file)
         self._fields = dict[str, tuple[int, int]]()
-        self.library = RuntimeLibrary(self.module, AliasTags(self.module), self._fields, self.supplied)
+        self.library = RuntimeLibrary(self.module, AliasTags(self.module), self._fields, self.supplied, templates())
         self.size = 0
 
     def emitter(
@@ -118,10 +117,3 @@ def _by_path(g: Emitter, name: str, values: Mapping[int, int]) -> Value:
             result = g.b.select(g.b.icmp_unsigned("==", function.args[0], i64(path)), i64(number), result)
         g.b.ret(result)
     return function
-
-
-def _objects(program: ir.Program) -> NativePortable:
-    return (NativeCard if architecture_of(program) is PNA else NativePortable)(program)
-
-
-ARCHITECTURE: Final = NativeArchitecture(_objects, translate)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from offramp_p4.native.plan import ContextPlan
 
@@ -39,3 +39,13 @@ class PortablePlan(ContextPlan):
         super().__init__(program, objects)
         self.sites: list[AddEntry] = []
         self.gives_flow_ids = False
+
+    def additions(self, program: ir.Program) -> Any:
+        """The calls that add entries, and whether there are some that ask for flow ids."""
+        del program
+        return self.sites, self.gives_flow_ids
+
+    def add(self, program: ir.Program, additions: Any) -> None:
+        """Add the calls."""
+        del program
+        self.sites, self.gives_flow_ids = additions

@@ -211,6 +211,8 @@ class SwitchMemory(Record):
 
 STATS: Final = (SwitchMemory.packets_in, SwitchMemory.exhausted + 1)
 """Counts, in the order of SwitchStats."""
+HIT: Final = 1 << 62
+"""Flag beside the packets of an entry: it has been hit, whether or not that was counted."""
 LIVES: Final = 256
 """Expire-time profiles, by their eight bits."""
 BUFFERS: Final = tuple(place.offset for place in SwitchMemory.PLACES.values() if place.kind is Buffer)

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.native.actions import Actions
-from offramp_p4.native.counts import HIT
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.arrays import NativeMeterCell
 from offramp_p4.native.state.changes import LARGE, MARGIN, Changes
@@ -24,7 +23,7 @@ from offramp_p4.state import ActionData, ActionProfileState, Match, TableEntry, 
 from offramp_p4.types import Bits
 
 if TYPE_CHECKING:
-    from offramp_p4.native.lookup import TablePlan
+    from offramp_p4.native.table_plan import TablePlan
 
 
 class NativeTable(TableState):
@@ -179,7 +178,7 @@ class NativeTable(TableState):
         for number, (packets, volume) in zip(numbers.tolist(), counts, strict=True):
             entry = self._by_number[number - 1]
             assert entry is not None
-            entry.packets += packets & ~HIT
+            entry.packets += packets & ~at.HIT
             entry.bytes += volume
             self._note_hit(entry, now_us)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from offramp_base.native.llvm import I64, PTR, AliasTags, Value, const, ll
 from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
-from offramp_p4.native.architecture import Module, NativeArchitecture, PacketMode
+from offramp_p4.native.architecture import Module, PacketMode, templates
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.records import RecordFormat
@@ -22,9 +22,10 @@ from offramp_p4.native.state.objects import NativeState
 from offramp_p4.native.tna.gress import write_gress, write_headers
 from offramp_p4.native.tna.objects import NativeTofino
 from offramp_p4.native.tna.plan import TnaPlan
-from offramp_p4.native.tna.target import NativeTnaTarget, port_metadata_bytes
+from offramp_p4.native.tna.target import NativeTnaTarget
 from offramp_p4.tna import one_access
 from offramp_p4.tna.blocks import pipes
+from offramp_p4.tna.ports import port_metadata_bytes
 
 assert RULES
 
@@ -47,7 +48,7 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
     plan, digests = TnaPlan(program, objects), list[RecordFormat]()
     module = ll.Module(program.file)
     tags, supplied, fields = AliasTags(module), dict(_PASSES), dict[str, tuple[int, int]]()
-    library = RuntimeLibrary(module, tags, fields, supplied)
+    library = RuntimeLibrary(module, tags, fields, supplied, templates())
     size = 0
     for direction in ("ingress", "egress"):
         functions = []
@@ -78,6 +79,3 @@ def _dispatch(g: Emitter, direction: str, functions: list[Value]) -> Value:
             g.b.position_at_end(block)
             g.b.ret(g.b.zext(g.b.call(gress, [context, memory, *rest]), I64))
     return run
-
-
-ARCHITECTURE: Final = NativeArchitecture(NativeTofino, translate)

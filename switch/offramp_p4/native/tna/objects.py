@@ -23,7 +23,6 @@ from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import WatchedDict, watched
 from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.native.tna.plan import TnaPlan
-from offramp_p4.native.tna.target import port_metadata_bytes
 from offramp_p4.native.tna.trees import NativeTrees
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState
@@ -31,7 +30,7 @@ from offramp_p4.tna.blocks import pipes
 from offramp_p4.tna.filter_state import DIRECT_FILTERS, FilterState
 from offramp_p4.tna.hashing import Hash, hash_of
 from offramp_p4.tna.objects import TofinoObjects, TofinoRegister
-from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port
+from offramp_p4.tna.ports import PORTS_PER_PIPE, RECIRCULATION_PORT, no_port, port_metadata_bytes
 
 
 class NativeTofinoRegister(TofinoRegister):

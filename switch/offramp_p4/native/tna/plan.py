@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from offramp_p4 import ir
 from offramp_p4.native.plan import Column, ContextPlan
@@ -37,6 +38,19 @@ class TnaPlan(ContextPlan):
         self.filters = {i: self.take(1) for i, state in objects.of.items() if isinstance(state, FilterState)}
         self.hashes: dict[tuple[ir.ExternInstance, int, tuple[FieldPair, ...]], int] = {}
         self.logs: dict[ir.ExternInstance, int] = {}
+
+    def additions(self, program: ir.Program) -> Any:
+        """The words of hashes and logs, in their order, by the numbers of their objects in the program."""
+        number = {instance: i for i, instance in enumerate(program.externs)}
+        hashes = [(word, number[instance], bits, pairs) for (instance, bits, pairs), word in self.hashes.items()]
+        return hashes, [(word, number[action]) for action, word in self.logs.items()], self.size
+
+    def add(self, program: ir.Program, additions: Any) -> None:
+        """Add the words of hashes and logs."""
+        hashes, logs, self.size = additions
+        externs = program.externs
+        self.hashes = {(externs[i], bits, pairs): word for word, i, bits, pairs in hashes}
+        self.logs = {externs[i]: word for word, i in logs}
 
     def hash(self, instance: ir.ExternInstance, bits: int, pairs: tuple[FieldPair, ...]) -> int:
         """The word of a hash."""

@@ -15,7 +15,7 @@ from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native import codec, lvalues
 from offramp_p4.native.core import set_field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.records import record
+from offramp_p4.native.record_writing import record
 from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.tna.program import (
     MIRROR,

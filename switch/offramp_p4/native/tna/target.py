@@ -13,6 +13,7 @@ from offramp_p4.native.target import DirectTarget
 from offramp_p4.native.tna import checksums, filters, functions, parsing, registers, requests
 from offramp_p4.native.tna.cells import GressCells
 from offramp_p4.state.table import supports_timeout
+from offramp_p4.tna.ports import port_metadata_bytes
 from offramp_p4.tna.target import COLOURS
 
 if TYPE_CHECKING:
@@ -86,8 +87,3 @@ class NativeTnaTarget(DirectTarget):
     def selector_hash(self, g: Emitter, table: ir.MatchTable) -> Value:
         """The hash of an action selector."""
         return functions.selector_hash(self, g, table)
-
-
-def port_metadata_bytes(program: ir.Program) -> int:
-    """Bytes between the intrinsic metadata of ingress and the packet."""
-    return 24 if "ghost_intrinsic_metadata_t" in program.types else 8

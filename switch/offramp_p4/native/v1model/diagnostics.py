@@ -11,7 +11,8 @@ from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.records import RecordFormat, record
+from offramp_p4.native.record_writing import record
+from offramp_p4.native.records import CHECK_MARK, RecordFormat
 from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
@@ -20,8 +21,6 @@ from offramp_p4.source import Unsupported
 
 if TYPE_CHECKING:
     from offramp_p4.native.v1model.target import NativeV1Target
-
-CHECK_MARK = "\0"  # before the text of a record: it is about a failed check
 
 
 def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:

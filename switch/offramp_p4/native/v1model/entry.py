@@ -19,4 +19,4 @@ def _translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mo
     return translate(program, objects, way)
 
 
-ARCHITECTURE: Final = NativeArchitecture(V1Objects, _translate, frozenset(PacketMode), ContextPlan)
+ARCHITECTURE: Final = NativeArchitecture(V1Objects, _translate, ContextPlan, frozenset(PacketMode))

@@ -12,7 +12,7 @@ from offramp_base.native.lowering import RuntimeLibrary
 from offramp_p4 import ir
 from offramp_p4.engine.placement import Span
 from offramp_p4.native import calls
-from offramp_p4.native.architecture import LOGGED, Module, PacketMode
+from offramp_p4.native.architecture import LOGGED, Module, PacketMode, templates
 from offramp_p4.native.emitter import Emitter, WriteWatch
 from offramp_p4.native.foresight import Foresight
 from offramp_p4.native.layout import ByteLayout
@@ -82,7 +82,7 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
         "depart": pass_egress,
         "go_on": pass_waiting,
     }
-    library = RuntimeLibrary(module, AliasTags(module), cells.fields, supplied)
+    library = RuntimeLibrary(module, AliasTags(module), cells.fields, supplied, templates())
     g = Emitter(program, module, layout, target, library)
     deparser = blocks[-1]
     assert isinstance(deparser, ir.ControlInstance)

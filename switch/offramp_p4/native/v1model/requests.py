@@ -13,7 +13,7 @@ from offramp_p4.engine.core import argument
 from offramp_p4.native import lvalues
 from offramp_p4.native.core import field, set_field
 from offramp_p4.native.emitter import Builder, Emitter
-from offramp_p4.native.records import record
+from offramp_p4.native.record_writing import record
 from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.program import (
     CLONE,

@@ -507,7 +507,7 @@ void Server::watch_snapshot() {
     std::string error;
     if (disk_->saved(false, error)) finish_snapshot(error);
     service_.saving = disk_->saving();
-    if (disk_->due() && store_.now_ms() >= next_save_ms_ && !save(false).empty()) finish_snapshot("it could not begin");
+    if (disk_->due() && !service_.replication.leader.loading && store_.now_ms() >= next_save_ms_ && !save(false).empty()) finish_snapshot("it could not begin");
 }
 
 void Server::finish_snapshot(const std::string& error) {
@@ -518,6 +518,7 @@ void Server::finish_snapshot(const std::string& error) {
 
 std::string Server::save(bool wait) {
     std::string error;
+    if (service_.replication.leader.loading) return "a part of a snapshot is not kept";
     if (!disk_->save(store_, error)) return error;
     if (wait && disk_->saved(true, error)) finish_snapshot(error);
     service_.saving = disk_->saving();

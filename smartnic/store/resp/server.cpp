@@ -83,7 +83,7 @@ void info(Call& call) {
     section("Clients", {{"connected_clients", number(totals.open)}});
     section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.buffers)},
         {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", setting(call.service, "maxmemory-policy")}});
-    section("Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
+    section("Persistence", {{"loading", call.service.replication.leader.loading ? "1" : "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
         {"aof_last_write_status", log != nullptr && log->failed() ? "err" : "ok"}, {"aof_current_size", number(log == nullptr ? 0 : log->size())},
         {"log_records", number(log == nullptr ? 0 : log->number())}, {"log_syncs", number(log == nullptr ? 0 : log->syncs())},
         {"rdb_bgsave_in_progress", call.service.saving ? "1" : "0"}, {"rdb_last_save_time", std::to_string(call.service.saved_s)},

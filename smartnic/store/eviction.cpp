@@ -6,7 +6,6 @@
 namespace offramp::store {
 namespace {
 
-constexpr unsigned step_bits = 4;           // of the time of a last use
 constexpr std::uint32_t first_count = 5;    // of a new entry: it must not go before it could be used
 constexpr std::uint32_t most_count = 255, growth = 10;
 constexpr std::int64_t minute_ms = 60'000;  // in which a count falls by 1
@@ -30,7 +29,7 @@ std::uint64_t Eviction::next_random() {  // xorshift64 (Marsaglia 2003)
 }
 
 std::uint32_t Eviction::fresh(std::int64_t now_ms) const {
-    return lfu() ? minutes(now_ms) << 8 | first_count : static_cast<std::uint32_t>(now_ms >> step_bits);
+    return lfu() ? minutes(now_ms) << 8 | first_count : static_cast<std::uint32_t>(now_ms);
 }
 
 std::uint32_t Eviction::used(std::uint32_t before, std::int64_t now_ms) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which keys go when the memory is full: redis' policies, by samples. An entry's `use` is what a policy knows of it:
 //
-//   lru: when it was last used, in steps of 16 ms, which come round after two years
+//   lru: when it was last used, in milliseconds, which come round after 49 days
 //   lfu: minutes (16 bits) at which the count was last decreased, and the count (8 bits), which grows the more rarely the larger it is
 #pragma once
 

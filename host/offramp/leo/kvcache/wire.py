@@ -29,6 +29,9 @@ class CacheFrameType(IntEnum):
     REPLY = 2
 
 
+_KINDS: Final = {int(kind): kind for kind in CacheFrameType}
+
+
 class CacheFrame(NamedTuple):
     """A frame of the protocol.
 
@@ -63,9 +66,10 @@ class CacheFrame(NamedTuple):
         if len(content) < BYTES:
             return None
         to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
-        if ether_type != ETHER_TYPE or kind not in frozenset(CacheFrameType):
+        known = _KINDS.get(kind)
+        if ether_type != ETHER_TYPE or known is None:
             return None
-        return cls(to, sender, CacheFrameType(kind), client, request, key, version, value, hops == 1)
+        return cls(to, sender, known, client, request, key, version, value, hops == 1)
 
     def answer(self, version: int, value: bytes) -> CacheFrame:
         """The store's reply to this frame."""

@@ -61,16 +61,16 @@ def test_a_description_is_valid_by_the_schema(package, edition, file):
 
 def test_every_port_is_in_one_bus_and_every_file_is_there(package):
     root = ET.parse(package / "component.xml").getroot()
-    found = [each.text for each in root.findall("model/ports/port/name", SPIRIT)]
+    known = [each.text for each in root.findall("model/ports/port/name", SPIRIT)]
     mapped = [
         each.text for each in root.findall("busInterfaces/busInterface/portMaps/portMap/physicalPort/name", SPIRIT)
     ]
-    assert sorted(found) == sorted(mapped)
+    assert sorted(known) == sorted(mapped)
     files = [each.text for each in root.findall("fileSets/fileSet/file/name", SPIRIT)]
     assert set(files) == {f"src/{path.name}" for path in (package / "src").iterdir()}
     new = ET.parse(package / "component-2014.xml").getroot()
     texts = [[each.text.strip() for each in tree.iter() if each.text and each.text.strip()] for tree in (root, new)]
-    assert {"reg0", *found, *files} <= set(texts[0]) & set(texts[1])
+    assert {"reg0", *known, *files} <= set(texts[0]) & set(texts[1])
 
 
 def test_registers_are_those_of_the_map(package):
@@ -122,9 +122,9 @@ def test_pynq_reads_registers_from_the_handoff():
         "from offramp_pynq.cores import ENGINES; "
         "path = simulated.write_handoff(simulated.cores(ENGINES), Path(mkdtemp()) / 'engines.hwh'); "
         "parser = simulated.RuntimeMetadataParser(simulated.Metadata(input=str(path))); "
-        "found = {name: parser.ip_dict[name]['registers'] for name in ENGINES}; "
-        "found = {name: {key: each['address_offset'] for key, each in all.items()} for name, all in found.items()}; "
-        "assert found == {name: getattr(registers, name.upper() + '_REGS') for name in ENGINES}, found"
+        "known = {name: parser.ip_dict[name]['registers'] for name in ENGINES}; "
+        "known = {name: {key: each['address_offset'] for key, each in all.items()} for name, all in known.items()}; "
+        "assert known == {name: getattr(registers, name.upper() + '_REGS') for name in ENGINES}, known"
     )
     command = [str(pynq_python()), "-W", "ignore", "-c", script]
     environment = {"PYTHONPATH": str(fpga_root() / "pynq"), "PATH": "/usr/bin:/bin"}

@@ -50,7 +50,7 @@ class Bus(NamedTuple):
     parameters: Mapping[str, str] = {}
 
 
-class Component(NamedTuple):
+class PackagedModule(NamedTuple):
     """A module to be described.
 
     Attributes:
@@ -119,16 +119,16 @@ def buses(interface: Interface) -> list[Bus]:
             single["reset" if "clk" not in port.name else "clock"] = port.name
         else:
             raise OfframpError(f"port {port.name}: belongs to no AXI bus, and is neither clock nor reset")
-    found = [
+    interfaces = [
         Bus(name, "axis" if "TDATA" in ports else "aximm", name.startswith("m"), ports)
         for name, ports in signals.items()
     ]
     clocked = {"ASSOCIATED_BUSIF": ":".join(signals), "ASSOCIATED_RESET": single["reset"]}
-    found.append(Bus(single["clock"], "clock", False, {"CLK": single["clock"]}, clocked))
-    return [*found, Bus(single["reset"], "reset", False, {"RST": single["reset"]}, {"POLARITY": "ACTIVE_LOW"})]
+    interfaces.append(Bus(single["clock"], "clock", False, {"CLK": single["clock"]}, clocked))
+    return [*interfaces, Bus(single["reset"], "reset", False, {"RST": single["reset"]}, {"POLARITY": "ACTIVE_LOW"})]
 
 
-def write_component(component: Component, edition: str, path: Path) -> Path:
+def write_component(component: PackagedModule, edition: str, path: Path) -> Path:
     """Write the description of a module by an edition of the standard (:data:`STANDARDS`); returns its file.
 
     Raises:
@@ -166,21 +166,21 @@ class _Writer:
     def _identity(self, name: str) -> dict[str, str]:
         return {"vendor": VENDOR, "library": LIBRARY, "name": name, "version": VERSION}
 
-    def component(self, component: Component) -> Element:
+    def component(self, component: PackagedModule) -> Element:
         root = Element(f"{{{self._standard.namespace}}}component")
         for name, text in self._identity(component.name).items():
             self._add(root, name, text)
-        found = buses(component.interface)
+        interfaces = buses(component.interface)
         widths = {port.name: port_bits(port, component.interface.parameters) for port in component.interface.ports}
         parent = self._add(root, "busInterfaces")
-        for bus in found:
+        for bus in interfaces:
             self._bus(parent, bus, widths)
-        spaces = [bus for bus in found if bus.kind == "aximm" and bus.master]
+        spaces = [bus for bus in interfaces if bus.kind == "aximm" and bus.master]
         if spaces:
             parent = self._add(root, "addressSpaces")
             for bus in spaces:
                 self._space(parent, bus, widths)
-        for bus in found:
+        for bus in interfaces:
             if bus.kind == "aximm" and not bus.master:
                 self._map(self._add(root, "memoryMaps"), bus, component, widths)
         self._model(root, component, widths)
@@ -240,7 +240,7 @@ class _Writer:
         self._add(space, "range", f"2 ** {_ADDRESS_BITS}" if self._new else "16E")
         self._add(space, "width", widths[bus.ports["RDATA"]])
 
-    def _map(self, parent: Element, bus: Bus, component: Component, widths: Mapping[str, int]) -> None:
+    def _map(self, parent: Element, bus: Bus, component: PackagedModule, widths: Mapping[str, int]) -> None:
         element = self._add(parent, "memoryMap")
         self._add(element, "name", bus.name)
         block = self._add(element, "addressBlock")
@@ -275,7 +275,7 @@ class _Writer:
             parameters = self._add(element, "parameters")
             self._parameter(parameters, "ASSOCIATED_BUSIF", memory, f"{register.name}_BUSIF")
 
-    def _model(self, root: Element, component: Component, widths: Mapping[str, int]) -> None:
+    def _model(self, root: Element, component: PackagedModule, widths: Mapping[str, int]) -> None:
         model = self._add(root, "model")
         view = self._add(self._add(model, "views"), "view")
         self._add(view, "name", _VIEW)

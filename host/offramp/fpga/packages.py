@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
 
-from offramp.fpga.ipxact import Component, buses, identity, port_bits, sources, write_component
+from offramp.fpga.ipxact import PackagedModule, buses, identity, port_bits, sources, write_component
 from offramp.fpga.kernels import CONTROL, SHELL, Argument, arguments
 from offramp.fpga.ports import Interface, interface_of, read_interface
 from offramp.fpga.registers import CardRegister, RegisterField, register_map
@@ -38,12 +38,12 @@ def write_packages(kernels: Mapping[str, Mapping[str, int]], cores: Iterable[str
     written = []
     for name, values in kernels.items():
         top = folder / f"{name}_kernel.sv"
-        inner, found = interface_of(name, values), read_interface(top, {})
+        inner, outer = interface_of(name, values), read_interface(top, {})
         words = [_word(each, offset, 32) for each, offset in _CONTROL_REGISTERS.items()]
         words += [_word(each.name, each.offset, each.bits) for each in arguments(inner)]
         memories = {each.name: each.port for each in arguments(inner) if each.port}
-        written += _write(top, found, words, memories, _sources((name, SHELL), folder))
-        written.append(_write_kernel(top.stem, found, arguments(inner), folder / "ip" / top.stem / "kernel.xml"))
+        written += _write(top, outer, words, memories, _sources((name, SHELL), folder))
+        written.append(_write_kernel(top.stem, outer, arguments(inner), folder / "ip" / top.stem / "kernel.xml"))
     for name in cores:
         top = folder / f"{name}_core.v"
         registers = register_map(f"{name}_regs").registers
@@ -74,7 +74,7 @@ def _write(
     (home / "src").mkdir(parents=True, exist_ok=True)
     own = [*files, top]
     copies = [Path(shutil.copyfile(path, home / "src" / path.name)) for path in own]
-    component = Component(top.stem, interface, registers, memories, sources(own))
+    component = PackagedModule(top.stem, interface, registers, memories, sources(own))
     return copies + [write_component(component, edition, home / name) for edition, name in _DESCRIPTIONS.items()]
 
 

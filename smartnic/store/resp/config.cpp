@@ -101,8 +101,8 @@ void get_settings(Call& call) {
     for (const Setting* each : matching) call.out.bulk(each->name), call.out.bulk(each->get(call.service));
 }
 
-std::string wrong_setting(const Setting* setting, const std::string& why) {
-    return std::string("ERR CONFIG SET failed (possibly related to argument '") + setting->name + "') - " + why;
+std::string wrong_setting(const Setting* setting, const std::string& reason) {
+    return std::string("ERR CONFIG SET failed (possibly related to argument '") + setting->name + "') - " + reason;
 }
 
 // All of the settings, or none. One that cannot change may be given the value that it has.

@@ -46,7 +46,7 @@ ALIKE = (
 
 
 @contextmanager
-def both() -> Iterator[dict[str, str]]:
+def store_and_redis() -> Iterator[dict[str, str]]:
     """Addresses of a store and of redis."""
     if shutil.which("redis-server") is None:
         pytest.skip("redis-server is not installed")
@@ -100,7 +100,7 @@ def conversation(address: str) -> list[object]:
 
 
 def test_clients_are_told_and_ended_as_by_redis() -> None:
-    with both() as addresses:
+    with store_and_redis() as addresses:
         answers = {name: conversation(address) for name, address in addresses.items()}
     for words, ours, theirs in zip([*ALIKE, *[()] * 100], answers["store"], answers["redis"], strict=False):
         # How many arguments a container's subcommand may have is told in the same words; hints differ.

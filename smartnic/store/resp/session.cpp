@@ -96,11 +96,10 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
 
 // Answers about channels are messages, too.
 void RespSession::hush(std::string& out, std::size_t before) {
-    const bool message = last_ != nullptr && (last_->flags & (listens | channel)) == (listens | channel);
     if (replies == Replies::skip_next) {
         replies = Replies::skip;
     } else {
-        if (!message) out.resize(before);
+        if (!tells_) out.resize(before);
         if (wait) wait->silent = true;
         if (replies == Replies::skip) replies = Replies::on;
     }
@@ -111,6 +110,7 @@ void RespSession::run(std::string& out) {
     const std::vector<std::string_view>& words = parser_.words();
     const Command* command = find_command(words[0]);
     ++service_.totals.commands;
+    tells_ = command != nullptr && (command->flags & (listens | channel)) == (listens | channel);
     if (command == nullptr || !fits(*command, words.size())) {
         if (is_http(words)) {
             ++service_.totals.protocol_errors;

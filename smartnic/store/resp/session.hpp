@@ -144,6 +144,7 @@ class RespSession : public Session {
     Parser parser_;
     const Command* last_ = nullptr;
     std::string last_word_;  // its subcommand
+    bool tells_ = false;     // what answers the present command is a message about channels
     bool trusted_;
 };
 

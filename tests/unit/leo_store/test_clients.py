@@ -64,6 +64,7 @@ def conversation(address: str) -> list[object]:
         one.send("WAIT", "0", "1")
         one.send("SUBSCRIBE", "c")  # its answer is a message
         said.append(one.answer())
+        one.send("NONSENSE")
         two("PUBLISH", "c", "text")
         said.append(one.answer())
         one.send("UNSUBSCRIBE", "c")

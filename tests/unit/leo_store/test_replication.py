@@ -207,9 +207,9 @@ def test_a_follower_tells_nothing_while_it_loads(tmp_path: Path) -> None:
 
 
 @contextmanager
-def a_leader_that_stops() -> Iterator[tuple[str, Callable[[], None]]]:
-    """A leader that begins a snapshot and sends no more of it; its address, and what ends its connections."""
-    ends: list[socket.socket] = []
+def a_leader_that_stops(ends: list[socket.socket] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A leader that begins a snapshot and sends no more of it; its address, and what ends its connections, ``ends``."""
+    ends = [] if ends is None else ends
 
     def serve() -> None:
         with contextlib.suppress(OSError):
@@ -272,6 +272,17 @@ def test_a_snapshot_that_never_ends_holds_nobody(tmp_path: Path, ended: bool) ->
                 assert follower("REPLICAOF", "NO", "ONE") == "OK"
                 assert contents(follower) == before
                 assert follower("SET", "more", "x") == "OK"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_leader_that_falls_silent_amid_a_snapshot_is_asked_anew() -> None:
+    ends: list[socket.socket] = []
+    with a_leader_that_stops(ends) as (silent, _), a_store(follow=silent):
+        end = time.monotonic() + 90  # after sixty seconds
+        while len(ends) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.2)
 
 
 def test_without_a_folder_a_part_of_a_snapshot_becomes_nothing() -> None:

@@ -13,10 +13,10 @@ import numpy as np
 
 from offramp.leo.applications.workload import Zipf
 from offramp.leo.devices.switch import GET, PUT, SwitchDevice, SwitchDeviceOptions
-from offramp.leo.kvcache.control import MOST_SLOTS, USUAL_SLOTS, CacheControl
+from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.front import KEY_BYTES, Front
 from offramp.leo.kvcache.service import FrontService
-from offramp.leo.kvcache.wire import REMEMBERED, VALUE_BYTES
+from offramp.leo.kvcache.wire import MOST_SLOTS, REMEMBERED, USUAL_SLOTS, VALUE_BYTES
 from offramp.leo.store.client import StoreClient
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from offramp.leo.kvcache.wire import MOST_VERSION
+from offramp.leo.kvcache.wire import MOST_VERSION, USUAL_SLOTS
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -26,8 +26,6 @@ _HITS: Final = "KvCacheIngress.hits"
 _MISSES: Final = "KvCacheIngress.misses"
 _MACS: Final = "KvCacheIngress.macs"
 _FORWARD: Final = "KvCacheIngress.forward"
-USUAL_SLOTS: Final = 256
-MOST_SLOTS: Final = 1 << 16
 _STAYS: Final = 0.8
 """Divisor of held keys' counts, so that another key replaces one only with clearly more requests."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from string import hexdigits
 from typing import Annotated, Final
 
-from offramp.leo.kvcache.control import MOST_SLOTS, USUAL_SLOTS
+from offramp.leo.kvcache.wire import MOST_SLOTS, USUAL_SLOTS
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field

@@ -12,6 +12,9 @@ from offramp_base.wire.ethernet import ETHERNET
 ETHER_TYPE: Final = 0x88B5
 VALUE_BYTES: Final = 64
 MOST_VERSION: Final = (1 << 32) - 1
+USUAL_SLOTS: Final = 256
+MOST_SLOTS: Final = 1 << 16
+"""Most keys that the switch can hold."""
 REMEMBERED: Final = 1024
 """Writes of a client whose replies are kept: a client has fewer outstanding, and repeats nothing older."""
 NOTE_CLIENT: Final = 0xFFFF

@@ -31,7 +31,7 @@ struct Server::Connection {
     std::string in, out;      // `in`: a command that is not whole
     std::size_t sent = 0, settled_end = 0;  // bytes of `out`
     std::vector<Mark> marks;  // answers that wait until a change is durable
-    std::int64_t since_ms = 0;
+    std::int64_t since_ms = 0, heard_ms = 0;
     std::size_t footprint = 0;  // as of the last `account`
     bool queued = false, held = false;
     bool deaf = false;       // nothing is read: answers wait, or the peer has said all

@@ -82,8 +82,22 @@ bool Disk::open(Store& store, bool cut, std::string& error) {
     lock_ = Descriptor(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (lock_.get() < 0) return error = lock + ": " + std::strerror(errno), false;
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) return error = folder_ + ": another server has it", false;
+    std::uint32_t first = 0, last = 0;
+    if (!replay(store, cut, first, last, error)) return false;
+    forget(first);
+    return log_.open(last, log_bytes_, number_, error);
+}
+
+bool Disk::restore(Store& store, std::string& error) {
+    std::uint32_t first = 0, last = 0;
+    if (!log_.write()) return error = log_.fault(), false;
+    return replay(store, false, first, last, error);
+}
+
+// Applies the last snapshot, that of generation `first`, and all logs up to `last`.
+bool Disk::replay(Store& store, bool cut, std::uint32_t& first, std::uint32_t& last, std::string& error) {
     const auto snapshots = generations(folder_, snapshot_kind);
-    const std::uint32_t first = snapshots.empty() ? 1 : snapshots.back();
+    first = snapshots.empty() ? 1 : snapshots.back();
     if (!snapshots.empty() && !load(store, snapshot_kind, first, false, false, error)) return false;
     auto logs = generations(folder_, log_kind);
     std::erase_if(logs, [first](std::uint32_t each) { return each < first; });
@@ -92,8 +106,8 @@ bool Disk::open(Store& store, bool cut, std::string& error) {
         if (each != next++) return error = Log::name(folder_, log_kind, next - 1) + ": is missing", false;
         if (!load(store, log_kind, each, each == logs.back(), cut, error)) return false;
     }
-    forget(first);
-    return log_.open(logs.empty() ? first : logs.back(), log_bytes_, number_, error);
+    last = logs.empty() ? first : logs.back();
+    return true;
 }
 
 bool Disk::load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& error) {

@@ -23,6 +23,8 @@ class Disk {
     // Fills the store with what the folder has and opens the log; false, with the reason, where it is damaged or another
     // server has it. `cut`: what a damaged log has behind its damage is given up.
     bool open(Store& store, bool cut, std::string& error);
+    // Fills an empty store, which is not attached to the log, with what the folder has.
+    bool restore(Store& store, std::string& error);
     [[nodiscard]] Log& log() { return log_; }
 
     // Begins a snapshot. False, with the reason, where that cannot be.
@@ -37,6 +39,7 @@ class Disk {
     [[nodiscard]] std::uint64_t torn_bytes() const { return torn_; }
 
   private:
+    bool replay(Store& store, bool cut, std::uint32_t& first, std::uint32_t& last, std::string& error);
     bool load(Store& store, const char* kind, std::uint32_t generation, bool last, bool cut, std::string& error);
     void forget(std::uint32_t before);
 

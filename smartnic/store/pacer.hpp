@@ -7,9 +7,11 @@
 // the server looks is compared with one in which it sleeps at once, by work per second times work per second of processor
 // time. The way that does more is kept, and the other one tried again now and then, the later the oftener it has failed, or
 // soon when the load becomes another. But looking may not cost a request more than a twenty-fifth of the processor time that
-// it takes without, as others have a use for processors, too.
+// it takes without, as others have a use for processors, too. Where one of them has taken the processor away while the server looked,
+// this is over at once and not tried again for long: whoever has used up his share waits for his next one, with his requests.
 #pragma once
 
+#include <sys/resource.h>
 #include <time.h>
 
 #include <algorithm>
@@ -33,6 +35,9 @@ class Pacer {
         const std::int64_t processor_ns = processor_now_ns();
         const auto did = static_cast<double>(work - work_);
         const double took = static_cast<double>(now_ns - began_ns_), used = static_cast<double>(std::max<std::int64_t>(1, processor_ns - processor_ns_));
+        const std::int64_t losses = losses_now();
+        crowded_ = losses != losses_;
+        losses_ = losses;
         evaluate({did / took, did / used});
         began_ns_ = now_ns;
         processor_ns_ = processor_ns;
@@ -62,8 +67,22 @@ class Pacer {
         return now.tv_sec * 1'000'000'000 + now.tv_nsec;
     }
 
+    // How often somebody else was given the processor though this thread had a use for it.
+    static std::int64_t losses_now() {
+        rusage used{};
+        ::getrusage(RUSAGE_THREAD, &used);
+        return used.ru_nivcsw;
+    }
+
     // The first period after a change mixes both ways, so it does not count.
     void evaluate(const Way& now) {
+        if (looks_ && crowded_) {
+            looks_ = trying_ = false;
+            fresh_ = true;
+            until_ = wait_ = late;
+            ways_[1] = {};
+            return;
+        }
         if (fresh_) {
             fresh_ = false;
             return;
@@ -87,9 +106,10 @@ class Pacer {
 
     std::int64_t most_ns_, began_ns_ = 0, processor_ns_ = 0;
     std::uint64_t work_ = 0;
+    std::int64_t losses_ = 0;
     Way ways_[2];
     unsigned rounds_ = 0, wait_ = soon, until_ = soon;
-    bool looks_ = false, fresh_ = true, trying_ = false;
+    bool crowded_ = false, looks_ = false, fresh_ = true, trying_ = false;
 };
 
 }  // namespace offramp::store

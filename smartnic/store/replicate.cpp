@@ -126,7 +126,7 @@ void Server::settle_waits() {
     std::copy_if(waiting_.begin(), waiting_.end(), std::back_inserter(ready), settled);
     for (Connection* each : ready) {
         std::erase(waiting_, each);
-        each->out += ":" + std::to_string(service_.replication.reached(each->session->wait->place)) + "\r\n";
+        if (!each->session->wait->silent) each->out += ":" + std::to_string(service_.replication.reached(each->session->wait->place)) + "\r\n";
         each->session->wait.reset();
         note(*each);
         execute(*each);

@@ -22,6 +22,7 @@ struct Wait {
     std::uint64_t place = 0;
     std::size_t followers = 0;
     std::int64_t until_ms = 0;
+    bool silent = false;  // nobody wants the answer
 };
 
 struct Follower {

@@ -38,14 +38,14 @@ constexpr std::size_t most_strangers = 256;
 constexpr int most_accepts = 64, most_events = 256;
 constexpr std::uint32_t spare_descriptors = 64;
 
-// HOST:PORT of the other end, or "unix".
-std::string peer_of(int socket) {
+// HOST:PORT of an end, or "unix".
+std::string address_of(int socket, int (*end)(int, sockaddr*, socklen_t*)) {
     sockaddr_storage place{};
     socklen_t length = sizeof place;
     auto* at = reinterpret_cast<sockaddr*>(&place);
     std::array<char, NI_MAXHOST> host{};
     std::array<char, NI_MAXSERV> port{};
-    if (::getpeername(socket, at, &length) != 0 || place.ss_family == AF_UNIX ||
+    if (end(socket, at, &length) != 0 || place.ss_family == AF_UNIX ||
         ::getnameinfo(at, length, host.data(), host.size(), port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return "unix";
     return std::string(host.data()) + ":" + port.data();
@@ -69,11 +69,10 @@ Server::Server(const Settings& settings)
     service_.run_id = random_id();
     service_.began_ms = store_.now_ms();
     service_.saved_s = store_.now_ms() / 1000;
-    service_.clients = [this](const std::vector<std::uint64_t>& ids) { return clients(ids); };
+    service_.clients = [this] { return clients(); };
     service_.kill = [this](std::uint64_t id) {
         for (auto& [socket, each] : connections_)
-            if (each->session->id == id) return ::shutdown(socket, SHUT_RDWR) == 0;
-        return false;
+            if (each->session->id == id) ::shutdown(socket, SHUT_RDWR);
     };
     service_.replication.follow = [this](Session& session, std::string_view id, std::uint64_t place) {
         return begin_follower(session, id, place);
@@ -240,8 +239,8 @@ void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
         connection->session = std::make_unique<memcached::MemcachedSession>(service_, trusted);
     connection->session->id = service_.next_id++;
     connection->session->socket = fd;
-    connection->session->peer = peer_of(fd);
-    connection->since_ms = store_.now_ms();
+    connection->session->peer = address_of(fd, ::getpeername);
+    connection->since_ms = connection->heard_ms = store_.now_ms();
     connections_[fd] = std::move(connection);
     ++service_.totals.connections;
     service_.totals.open = connections_.size();
@@ -252,6 +251,7 @@ void Server::read(Connection& connection) {
     if (connection.deaf || connection.gone) return;
     Session& session = *connection.session;
     std::string& in = connection.in;
+    connection.heard_ms = store_.now_ms();
     ssize_t count = 0;
     for (int i = 0; i < most_reads; ++i) {
         count = ::recv(connection.socket.get(), input_.data(), input_.size(), 0);
@@ -507,7 +507,7 @@ void Server::watch_snapshot() {
     std::string error;
     if (disk_->saved(false, error)) finish_snapshot(error);
     service_.saving = disk_->saving();
-    if (disk_->due() && store_.now_ms() >= next_save_ms_ && !save(false).empty()) finish_snapshot("it could not begin");
+    if (disk_->due() && !service_.replication.leader.loading && store_.now_ms() >= next_save_ms_ && !save(false).empty()) finish_snapshot("it could not begin");
 }
 
 void Server::finish_snapshot(const std::string& error) {
@@ -518,22 +518,20 @@ void Server::finish_snapshot(const std::string& error) {
 
 std::string Server::save(bool wait) {
     std::string error;
+    if (service_.replication.leader.loading) return "a part of a snapshot is not kept";
     if (!disk_->save(store_, error)) return error;
     if (wait && disk_->saved(true, error)) finish_snapshot(error);
     service_.saving = disk_->saving();
     return error;
 }
 
-std::string Server::clients(const std::vector<std::uint64_t>& ids) const {
-    std::string text;
-    for (const auto& [socket, each] : connections_) {
-        if (text.size() > most_answer) break;
-        if (!ids.empty() && std::find(ids.begin(), ids.end(), each->session->id) == ids.end()) continue;
-        text += "id=" + std::to_string(each->session->id) + " fd=" + std::to_string(socket) +
-                " age=" + std::to_string((store_.now_ms() - each->since_ms) / 1000) +
-                " tot-mem=" + std::to_string(each->footprint) + " " + each->session->describe() + "\n";
-    }
-    return text;
+std::vector<Client> Server::clients() const {
+    std::vector<Client> all;
+    all.reserve(connections_.size());
+    for (const auto& [socket, each] : connections_)
+        all.push_back({each->session.get(), address_of(socket, ::getsockname), (store_.now_ms() - each->since_ms) / 1000, (store_.now_ms() - each->heard_ms) / 1000,
+                       each->in.size(), each->out.size(), each->footprint, each->gone || each->finishing});
+    return all;
 }
 
 }  // namespace offramp::store

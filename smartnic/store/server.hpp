@@ -107,7 +107,7 @@ class Server {
     void watch_snapshot();
     void finish_snapshot(const std::string& error);
     std::string save(bool wait);
-    [[nodiscard]] std::string clients(const std::vector<std::uint64_t>& ids) const;
+    [[nodiscard]] std::vector<Client> clients() const;
 
     Settings settings_;
     Store store_;

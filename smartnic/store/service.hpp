@@ -21,6 +21,22 @@ namespace offramp::store {
 
 class Session;
 
+// What a session tells of its client.
+struct ClientFacts {
+    std::string name, library, library_version, command;
+    int protocol = 0, queued = -1;  // commands of a transaction; -1: there is none
+    std::size_t queued_bytes = 0, channels = 0, patterns = 0, watched = 0;
+};
+
+// A connection, as long as nothing is read from any.
+struct Client {
+    const Session* session;
+    std::string local;  // the server's address
+    std::int64_t age_s, idle_s;
+    std::size_t in, out, footprint;  // bytes that wait, and all that it holds
+    bool closing;
+};
+
 constexpr std::size_t most_command = std::size_t{16} << 20;  // bytes of a command
 constexpr std::size_t most_answer = std::size_t{64} << 20;   // bytes of one answer
 constexpr std::size_t most_before_proof = std::size_t{16} << 10;
@@ -46,9 +62,8 @@ struct Service {
     bool save_due = false;  // a transaction has asked for a snapshot, which begins behind it
     std::int64_t flush_at_ms = 0;  // memcached's flush_all with a delay; 0: none
     std::function<std::string(bool wait)> save;  // the reason why not, or nothing
-    // Describes the clients with these ids, or all where there are none.
-    std::function<std::string(const std::vector<std::uint64_t>& ids)> clients;
-    std::function<bool(std::uint64_t)> kill;
+    std::function<std::vector<Client>()> clients;
+    std::function<void(std::uint64_t)> kill;
     std::unordered_map<std::string, std::vector<bool*>, KeyHash, std::equal_to<>> watched;  // what is set when a key changes
     Guards guards;
     PubSub pubsub;
@@ -142,7 +157,7 @@ class Session {
     // The connection is closed when its answers are sent.
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] bool proved() const { return proved_; }
-    [[nodiscard]] virtual std::string describe() const { return ""; }
+    [[nodiscard]] virtual ClientFacts facts() const = 0;
     // Appends a message of a channel that it listens to, by a pattern if there is one.
     virtual void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
         (void)to, (void)pattern, (void)channel, (void)text;

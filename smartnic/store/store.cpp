@@ -25,14 +25,15 @@ std::int64_t monotonic_ns() {
 Store::Store(const Limits& limits) : limits_(limits), eviction_(static_cast<std::uint64_t>(monotonic_ns())), began_ns_(monotonic_ns()) {
     if (::getrandom(&seed_, sizeof seed_, 0) != sizeof seed_) seed_.first = static_cast<std::uint64_t>(began_ns_);
     using namespace std::chrono;
-    began_ms_ = now_ms_ = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
-    version_ = static_cast<std::uint64_t>(began_ms_) << 20;  // none that an earlier process gave out
+    ahead_ns_ = duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count() - began_ns_;
+    look_at_clock();
+    version_ = static_cast<std::uint64_t>(now_ms_) << 20;  // none that an earlier process gave out
 }
 
 Store::~Store() = default;
 
 void Store::look_at_clock() {
-    now_ms_ = began_ms_ + (monotonic_ns() - began_ns_) / 1'000'000;
+    now_ms_ = (ahead_ns_ + monotonic_ns()) / 1'000'000;
 }
 
 Entry* Store::find(std::uint64_t hash, std::string_view key) {

@@ -148,7 +148,7 @@ class Store {
     std::uint64_t version_;
     std::size_t bytes_ = 0;
     std::uint64_t tidied_ = 0;
-    std::int64_t began_ms_, began_ns_, now_ms_;
+    std::int64_t began_ns_, ahead_ns_, now_ms_;  // ahead: of a clock that nobody sets
 };
 
 }  // namespace offramp::store

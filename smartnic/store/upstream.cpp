@@ -18,6 +18,7 @@ namespace offramp::store {
 namespace {
 
 constexpr std::int64_t again_ms = 500, report_ms = 1000;
+constexpr std::int64_t stuck_ms = 60'000;  // after which a leader that owes an answer or a snapshot is given up
 constexpr std::size_t read_bytes = std::size_t{256} << 10, most_line = 4096;
 constexpr int most_turns = 16;
 
@@ -36,10 +37,10 @@ Upstream::Upstream(Service& service, int epoll) : service_(service), epoll_(epol
 
 bool Upstream::lead(const std::string& host, std::uint16_t port, std::string& error) {
     LeaderState& leader = service_.replication.leader;
-    if (leader.loading) return error = "LOADING this store is loading what it follows", false;
     if (port == 0) {
         if (leader.host.empty()) return true;
         close();
+        if (leader.loading && !restore(error)) return false;
         leader = {};
         service_.store.follows = false;
         lose();
@@ -61,6 +62,15 @@ bool Upstream::lead(const std::string& host, std::uint16_t port, std::string& er
     leader.port = port;
     service_.store.follows = true;
     next_ms_ = 0;
+    return true;
+}
+
+// A part of a snapshot is nobody's data: the store becomes what it was before, as far as its folder has it.
+bool Upstream::restore(std::string& error) {
+    Store& store = service_.store;
+    store.clear();
+    if (disk_ != nullptr && !disk_->restore(store, error)) return error.insert(0, "ERR "), false;
+    if (disk_ != nullptr) store.attach(&disk_->log());
     return true;
 }
 
@@ -92,6 +102,7 @@ void Upstream::connect() {
     keep_alive(socket_.get());
     if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address_), address_length_) != 0 && errno != EINPROGRESS) return close();
     stage_ = Stage::connecting;
+    heard_ms_ = service_.store.now_ms();
     input_.resize(read_bytes);
     epoll_event event{};
     event.events = EPOLLOUT;
@@ -138,7 +149,7 @@ void Upstream::step(std::uint32_t events) {
             if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
             if (count <= 0) return close();
             in_.append(input_.data(), static_cast<std::size_t>(count));
-            service_.replication.leader.heard_ms = service_.store.now_ms();
+            service_.replication.leader.heard_ms = heard_ms_ = service_.store.now_ms();
             while (stage_ != Stage::none && (stage_ < Stage::loading ? take_answer() : take_record())) {}
             in_.erase(0, used_);
             used_ = 0;
@@ -247,6 +258,7 @@ void Upstream::report() {
 void Upstream::rare() {
     const std::int64_t now = service_.store.now_ms();
     if (service_.replication.leader.host.empty()) return;
+    if (stage_ != Stage::none && stage_ != Stage::online && now - heard_ms_ > stuck_ms) close();
     if (stage_ == Stage::none && now >= next_ms_) connect();
     report_due_ |= now >= next_report_ms_;
 }

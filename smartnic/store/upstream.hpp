@@ -23,7 +23,8 @@ class Upstream {
     Upstream(Service& service, int epoll);
 
     void keep(Disk* disk) { disk_ = disk; }
-    // Follows the store at a numeric address, or none (port 0). False, with the reason.
+    // Follows the store at a numeric address, or none (port 0), also where a snapshot is under way or will never be whole. False, with
+    // the reason.
     bool lead(const std::string& host, std::uint16_t port, std::string& error);
     [[nodiscard]] int socket() const { return socket_.get(); }
     // Does what the socket is ready for.
@@ -38,6 +39,7 @@ class Upstream {
 
     void connect();
     void close();
+    bool restore(std::string& error);
     // The history that was followed is of no use any more.
     void lose();
     void say(const std::vector<std::string>& words);
@@ -57,7 +59,7 @@ class Upstream {
     std::string in_, id_ = "?";
     std::size_t used_ = 0;  // bytes of `in_`
     std::uint64_t number_ = 0;  // of the last record
-    std::int64_t next_ms_ = 0, next_report_ms_ = 0;
+    std::int64_t next_ms_ = 0, next_report_ms_ = 0, heard_ms_ = 0;
     bool report_due_ = false;
     std::vector<char> input_;
 };

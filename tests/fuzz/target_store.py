@@ -40,6 +40,23 @@ EXAMPLES = (
     + encoded("WATCH", "a")
     + encoded("EXPIRE", "a", "9")
     + encoded("GETEX", "a", "PX", "5"),
+    encoded("SUBSCRIBE", "c", "d")
+    + encoded("PSUBSCRIBE", "c*")
+    + encoded("PUBLISH", "c", "text")
+    + encoded("PUBSUB", "NUMSUB", "c")
+    + encoded("UNSUBSCRIBE")
+    + encoded("HELLO", "3")
+    + encoded("PUBLISH", "d", "text"),
+    encoded("REPLCONF", "run-id", "0" * 40, "listening-port", "1")
+    + encoded("FOLLOW", "?", "0")
+    + encoded("REPLCONF", "ACK", "7"),
+    encoded("CLUSTER", "KEYSLOT", "{a}b")
+    + encoded("CLUSTER", "COUNTKEYSINSLOT", "7")
+    + encoded("CLUSTER", "SHARDS")
+    + encoded("CLUSTER", "NODES")
+    + encoded("READONLY")
+    + encoded("ROLE")
+    + encoded("WAIT", "0", "1"),
     b'set a "b\\x41 c"\r\nget a\r\nPING\r\n',
     b"set a 1 0 3\r\nabc\r\nget a b\r\ncas a 0 0 1 5\r\nx\r\nincr a 5\r\ntouch a 9\r\ngat 5 a\r\nstats\r\nquit\r\n",
     b"ms a 2 F1 T0 MA N5\r\nhi\r\nmg a v f s t c k Oab\r\nma a N0 J5 D2 v\r\nmd a q C5\r\nmg YQ== b\r\nme a\r\nmn\r\n",
@@ -51,6 +68,7 @@ EXAMPLES = (
     + _binary(0x10)
     + _binary(0x0A),
 )
+_MEMCACHED = (b"set a 1 0 3", b"ms ", b"\x80")
 _state: dict[str, Any] = {}
 
 
@@ -68,7 +86,7 @@ def run(rng: random.Random) -> None:
         return
     server, example = _state["server"], rng.randrange(len(EXAMPLES))
     content = mutate.raw(rng, EXAMPLES[example]) if rng.random() < 0.8 else rng.randbytes(rng.randrange(200))
-    memcached = example >= 4
+    memcached = EXAMPLES[example].startswith(_MEMCACHED)
     ours, theirs = socket.socketpair()
     ours.settimeout(5.0)
     server._lib.offramp_server_adopt(server._servers[0], theirs.detach(), 1 if memcached else 0)

@@ -26,6 +26,8 @@ class Core(NamedTuple):
     """Its interface for them."""
     address: int
     parameters: Mapping[str, str]
+    offsets: Mapping[str, int] = {}
+    """Its registers that are known, by name."""
 
 
 def write_handoff(cores: Mapping[str, Core], path: Path) -> Path:
@@ -51,5 +53,19 @@ def _module(modules: Element, name: str, core: Core, side: str) -> Element:
     parameters = SubElement(module, "PARAMETERS")
     for key, value in core.parameters.items():
         SubElement(parameters, "PARAMETER", NAME=key, VALUE=value)
+    if core.offsets:
+        blocks = SubElement(module, "ADDRESSBLOCKS")
+        whole = {"NAME": "reg0", "RANGE": str(PAGE), "ACCESS": "read-write", "USAGE": "register"}
+        block = SubElement(blocks, "ADDRESSBLOCK", INTERFACE=core.registers, **whole)
+        registers = SubElement(block, "REGISTERS")
+        for key, offset in core.offsets.items():
+            _register(registers, key, offset)
     SubElement(SubElement(module, "BUSINTERFACES"), "BUSINTERFACE", NAME=core.registers, TYPE=side, VLNV=_AXI)
     return module
+
+
+def _register(parent: Element, name: str, offset: int) -> None:
+    register = SubElement(parent, "REGISTER", NAME=name)
+    facts = {"DESCRIPTION": name, "ADDRESS_OFFSET": f"{offset:#x}", "SIZE": "32", "ACCESS": "read-write"}
+    for key, value in (facts | {"IS_ENABLED": "true"}).items():
+        SubElement(register, "PROPERTY", NAME=key, VALUE=value)

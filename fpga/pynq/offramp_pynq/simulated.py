@@ -17,6 +17,7 @@ from pynq.buffer import PynqBuffer
 from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
 from pynqmetadata.frontends import Metadata
 
+from offramp_pynq import registers
 from offramp_pynq.cores import DRAM_BASE, TIMER, USUAL, dmas_at, registers_at
 from offramp_pynq.handoff import Core, write_handoff
 
@@ -31,7 +32,9 @@ def cores(engines: Sequence[str]) -> dict[str, Core]:
     """The cores of an overlay with these engines."""
     cores_by_name: dict[str, Core] = {}
     for name in engines:
-        cores_by_name[name] = Core(f"xilinx.com:module_ref:{name}_core:1.0", "s_axil", registers_at(name), {})
+        kind = f"xilinx.com:module_ref:{name}_core:1.0"
+        offsets = getattr(registers, f"{name.upper()}_REGS")
+        cores_by_name[name] = Core(kind, "s_axil", registers_at(name), {}, offsets)
         dmas = dmas_at(name).items()
         cores_by_name |= {dma: Core("xilinx.com:ip:axi_dma:7.1", "S_AXI_LITE", address, _DMA) for dma, address in dmas}
     return cores_by_name

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from offramp.fpga.card_parameters import RULES, check_parameters
 from offramp.fpga.kernels import SHELL, write_kernel, write_link
 from offramp.fpga.overlay import write_engines
+from offramp.fpga.packages import write_packages
 from offramp.fpga.ports import read_interface
 from offramp.fpga.registers import write_header, write_verilog
 from offramp.fpga.sources import closure, fpga_root
@@ -251,6 +252,7 @@ def _vivado(board: Board, folder: Path) -> Built:
     if board.kernels:
         written += [write_kernel(name, values, folder) for name, values in board.kernels.items()]
         written += [*write_link(board.kernels, folder), *(write_header(block, folder) for block in blocks)]
+    written += write_packages(board.kernels, board.overlay, folder)
     if board.kernels and shutil.which("v++"):
         run_tool(["make"], folder, "vitis.log", 12 * 3600)
         return Built([folder / "engines.xclbin"])

@@ -16,7 +16,7 @@ from offramp.leo.devices.switch import GET, PUT, SwitchDevice, SwitchDeviceOptio
 from offramp.leo.kvcache.control import CacheControl
 from offramp.leo.kvcache.front import KEY_BYTES, Front
 from offramp.leo.kvcache.service import FrontService
-from offramp.leo.kvcache.wire import VALUE_BYTES
+from offramp.leo.kvcache.wire import MOST_SLOTS, REMEMBERED, USUAL_SLOTS, VALUE_BYTES
 from offramp.leo.store.client import StoreClient
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
@@ -31,6 +31,8 @@ CLIENT_MAC: Final = bytes.fromhex("0a0000000002")
 _STORE_PORT: Final = 0
 _CLIENT_PORT: Final = 1
 _STUCK_S: Final = 30.0
+_WAIT_S: Final = 1e-3
+MOST_WINDOW: Final = REMEMBERED - 1
 Advance = Callable[[str, int, int], None]
 
 
@@ -41,10 +43,10 @@ class CacheLoadSettings:
     requests: Annotated[int, Field("Requests of each round", least=1, most=10_000_000)] = 5000
     rounds: Annotated[int, Field("Rounds with the cache and without, alternating", least=1, most=1000)] = 3
     keys: Annotated[int, Field("Keys in the store", least=1, most=1_000_000)] = 10_000
-    hot: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
+    hot: Annotated[int, Field("Most keys that the switch holds", least=1, most=MOST_SLOTS)] = USUAL_SLOTS
     exponent: Annotated[float, Field("Exponent of the keys' Zipf distribution", least=0, most=3)] = 0.99
     writes: Annotated[float, Field("Share of writes", least=0, most=1)] = 0.05
-    window: Annotated[int, Field("Requests in flight", least=1, most=256)] = 16
+    window: Annotated[int, Field("Requests in flight", least=1, most=MOST_WINDOW)] = 16
     seed: Annotated[int, Field("Random seed for keys and requests", least=0)] = 1
 
 
@@ -104,7 +106,7 @@ def run_cache(settings: CacheLoadSettings, advance: Advance | None = None) -> di
     """
     with ExitStack() as stack:
         values = {key: _value(key, 0) for key in range(settings.keys)}
-        device, service = stack.enter_context(served(values))
+        device, service = stack.enter_context(served(values, settings.hot))
         load = _Load(settings, device)
         load.round(Turn())  # who is asked for most is not known before
         turns = {"without": Turn(), "with": Turn()}
@@ -118,8 +120,12 @@ def run_cache(settings: CacheLoadSettings, advance: Advance | None = None) -> di
 
 
 @contextmanager
-def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontService]]:
+def served(values: Mapping[int, bytes], slots: int = USUAL_SLOTS) -> Iterator[tuple[SwitchDevice, FrontService]]:
     """Start a store with these values behind an embedded switch; yields a client's device and the front.
+
+    Args:
+        values: the value of each key.
+        slots: most keys that the switch can hold.
 
     Raises:
         OfframpError: the switch or the store does not start.
@@ -131,12 +137,14 @@ def served(values: Mapping[int, bytes]) -> Iterator[tuple[SwitchDevice, FrontSer
             client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
         switch = stack.enter_context(EmbeddedSwitch(None, 2))
         session = stack.enter_context(Session(switch.address, timeout_s=60.0))
-        control = CacheControl.begin(session, _STORE_PORT)
+        control = CacheControl.begin(session, _STORE_PORT, slots)
         control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
         link = switch.port_specs[_STORE_PORT]
         service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control, token), link))
         device = SwitchDevice(
-            SwitchDeviceOptions(switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), retry_ms=500)
+            SwitchDeviceOptions(
+                switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), depth=MOST_WINDOW, retry_ms=500
+            )
         )
         stack.callback(device.close)
         yield device, service
@@ -168,10 +176,11 @@ class _Load:
             while sent < count and len(under_way) < self._settings.window:
                 key, self._number = keys[sent], self._number + 1
                 value = _value(key, self._number) if writes[sent] else b""
-                self._device.submit(PUT if value else GET, self._number, key.to_bytes(8, "little") + value)
+                if not self._device.submit(PUT if value else GET, self._number, key.to_bytes(8, "little") + value):
+                    break
                 under_way[self._number] = key, value, self._books.known(key), time.monotonic_ns()
                 sent += 1
-            for each in self._device.poll():
+            for each in self._device.poll(_WAIT_S):
                 key, value, known, at = under_way.pop(each.request)
                 version = self._device.versions.pop(each.request)
                 known += bool(value)  # a write is newer than what was known

@@ -22,7 +22,11 @@ class MemcachedSession : public Session {
     MemcachedSession(Service& service, bool trusted);
 
     std::size_t consume(std::string_view in, std::string& out) override;
-    [[nodiscard]] std::string describe() const override { return binary_ ? "memcached, binary" : "memcached"; }
+    [[nodiscard]] ClientFacts facts() const override {
+        ClientFacts facts;
+        facts.command = binary_ ? "memcached|binary" : "memcached|text";
+        return facts;
+    }
     void release() override { free_memory(words_), free_memory(scratch_), free_memory(key_); }
     [[nodiscard]] std::size_t footprint() const override {
         return words_.capacity() * sizeof(std::string_view) + scratch_.capacity() + key_.capacity();

@@ -27,8 +27,12 @@ void del(Call&), exists(Call&), expire(Call&), pexpire(Call&), expireat(Call&), 
 void expiretime(Call&), pexpiretime(Call&), persist(Call&), type(Call&), keys(Call&), scan(Call&), dbsize(Call&), flush(Call&);
 void rename(Call&), renamenx(Call&), randomkey(Call&);
 // connection.cpp
-void ping(Call&), echo(Call&), quit(Call&), hello(Call&), auth(Call&), select(Call&), client(Call&), reset(Call&);
+void ping(Call&), echo(Call&), quit(Call&), hello(Call&), auth(Call&), select(Call&), reset(Call&);
 void multi(Call&), exec(Call&), discard(Call&), watch(Call&), unwatch(Call&);
+// clients.cpp
+void client(Call&);
+// Whether a client may be called that; answers where not.
+[[nodiscard]] bool name_client(Call& call, std::string_view name);
 // guard.cpp
 void guard(Call&), unguard(Call&), release(Call&), getver(Call&), setver(Call&);
 void tell_change(std::string& to, Store& store, const Guards::Notice& notice);

@@ -101,21 +101,29 @@ void get_settings(Call& call) {
     for (const Setting* each : matching) call.out.bulk(each->name), call.out.bulk(each->get(call.service));
 }
 
-// All of the settings, or none.
+std::string wrong_setting(const Setting* setting, const std::string& reason) {
+    return std::string("ERR CONFIG SET failed (possibly related to argument '") + setting->name + "') - " + reason;
+}
+
+// All of the settings, or none. One that cannot change may be given the value that it has.
 void set_settings(Call& call) {
     const Arguments pairs = call.words.subspan(2);
     std::vector<std::pair<const Setting*, std::string>> before;
     for (std::size_t i = 0; i < pairs.size(); i += 2) {
         const Setting* setting = named(pairs[i]);
+        const auto is = [setting](const auto& each) { return each.first == setting; };
         std::string fault;
         if (setting == nullptr)
             fault = "ERR Unknown option or number of arguments for CONFIG SET - '" + lower(pairs[i].substr(0, 64)) + "'";
-        else if (setting->set == nullptr)
-            fault = std::string("ERR CONFIG SET failed - '") + setting->name + "' cannot change while the store serves";
-        else if (before.emplace_back(setting, setting->get(call.service)); !setting->set(call.service, pairs[i + 1]))
-            fault = std::string("ERR CONFIG SET failed - '") + setting->name + "': expected " + setting->expected;
+        else if (std::any_of(before.begin(), before.end(), is))
+            fault = wrong_setting(setting, "duplicate parameter");
+        else if (before.emplace_back(setting, setting->get(call.service)); setting->set != nullptr && !setting->set(call.service, pairs[i + 1]))
+            fault = wrong_setting(setting, std::string("expected ") + setting->expected);
+        else if (setting->set == nullptr && pairs[i + 1] != before.back().second)
+            fault = wrong_setting(setting, "can't set immutable config");
         if (fault.empty()) continue;
-        for (auto each = before.rbegin(); each != before.rend(); ++each) each->first->set(call.service, each->second);
+        for (auto each = before.rbegin(); each != before.rend(); ++each)
+            if (each->first->set != nullptr) each->first->set(call.service, each->second);
         return call.out.error(fault);
     }
     call.out.ok();

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on the connection and on transactions.
-#include <algorithm>
-#include <array>
-
 #include "resp/commands.hpp"
 
 namespace offramp::store::resp {
 namespace {
 
-constexpr std::size_t most_name = 256;
 constexpr std::size_t most_watched = 1 << 16;
 constexpr std::size_t watch_bytes = 160;  // of a watch beside its key
-
-bool printable(std::string_view text) {
-    for (const char each : text)
-        if (each <= ' ' || each > '~') return false;
-    return text.size() <= most_name;
-}
 
 bool show_password(Call& call, std::string_view user, std::string_view password) {
     if (call.service.password.empty()) {
@@ -32,41 +22,6 @@ bool show_password(Call& call, std::string_view user, std::string_view password)
     }
     call.session.prove();
     return true;
-}
-
-void set_name(Call& call, std::string_view name) {
-    if (!printable(name)) return call.out.error("ERR Client names cannot contain spaces, newlines or special characters.");
-    call.session.name = name;
-    call.out.ok();
-}
-
-void set_info(Call& call) {
-    if (call.size() != 4) return call.out.error(bad_syntax);
-    if (!printable(call[3])) return call.out.error("ERR " + lower(call[2]) + " cannot contain spaces, newlines or special characters.");
-    if (same_word(call[2], "LIB-NAME"))
-        call.session.library = call[3];
-    else if (same_word(call[2], "LIB-VER"))
-        call.session.library_version = call[3];
-    else
-        return call.out.error("ERR Unrecognized option '" + lower(call[2].substr(0, 64)) + "'");
-    call.out.ok();
-}
-
-// CLIENT LIST, of all clients, of a type (all are normal), or of those with an id.
-void list_clients(Call& call) {
-    constexpr std::array<std::string_view, 5> types = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
-    std::vector<std::uint64_t> ids;
-    if (call.size() == 4 && same_word(call[2], "TYPE")) {
-        const bool known = std::any_of(types.begin(), types.end(), [&](std::string_view each) { return same_word(call[3], each); });
-        if (!known) return call.out.error("ERR Unknown client type '" + lower(call[3].substr(0, 64)) + "'");
-        if (!same_word(call[3], types[0])) return call.out.verbatim("");
-    } else if (call.size() >= 4 && same_word(call[2], "ID")) {
-        for (const std::string_view word : call.words.subspan(3))
-            if (!parse_number(word, ids.emplace_back()) || ids.back() == 0) return call.out.error("ERR Invalid client ID");
-    } else if (call.size() != 2) {
-        return call.out.error(bad_syntax);
-    }
-    call.out.verbatim(call.service.clients ? call.service.clients(ids) : "");
 }
 
 }  // namespace
@@ -94,6 +49,7 @@ void reset(Call& call) {
     call.session.reset();
     call.session.protocol = 2;
     call.session.name.clear();
+    call.session.replies = Replies::on;
     call.out.simple("RESET");
 }
 
@@ -111,8 +67,8 @@ void hello(Call& call) {
         if (same_word(call[at], "AUTH") && at + 2 < call.size()) {
             if (!show_password(call, call[at + 1], call[at + 2])) return;
             at += 2;
-        } else if (same_word(call[at], "SETNAME") && at + 1 < call.size() && printable(call[at + 1])) {
-            call.session.name = call[++at];
+        } else if (same_word(call[at], "SETNAME") && at + 1 < call.size()) {
+            if (!name_client(call, call[++at])) return;
         } else {
             return call.out.error("ERR Syntax error in HELLO option");
         }
@@ -137,28 +93,6 @@ void select(Call& call) {
     std::int64_t number = 0;
     if (!parse_number(call[1], number)) return call.out.error(no_integer);
     number == 0 ? call.out.ok() : call.out.error("ERR DB index is out of range");
-}
-
-void client(Call& call) {
-    const std::string_view what = call[1];
-    const std::size_t more = call.size() - 2;
-    if (same_word(what, "ID") && more == 0) return call.out.integer(static_cast<std::int64_t>(call.session.id));
-    if (same_word(what, "GETNAME") && more == 0)
-        return call.session.name.empty() ? call.out.null() : call.out.bulk(call.session.name);
-    if (same_word(what, "SETNAME") && more == 1) return set_name(call, call[2]);
-    if (same_word(what, "SETINFO")) return set_info(call);
-    if (same_word(what, "INFO") && more == 0)
-        return call.out.verbatim("id=" + std::to_string(call.session.id) + " " + call.session.describe() + "\n");
-    if (same_word(what, "LIST")) return list_clients(call);
-    // Nothing has a time of its last use, and whoever holds most memory is closed, whoever it is.
-    if ((same_word(what, "NO-EVICT") || same_word(what, "NO-TOUCH")) && more == 1) {
-        if (same_word(call[2], "OFF") || (same_word(call[2], "ON") && same_word(what, "NO-TOUCH"))) return call.out.ok();
-        return call.out.error(same_word(call[2], "ON") ? "ERR no client is exempt from eviction" : bad_syntax);
-    }
-    std::uint64_t id = 0;
-    if (same_word(what, "KILL") && more == 2 && same_word(call[2], "ID") && parse_number(call[3], id))
-        return call.out.integer(call.service.kill && call.service.kill(id));
-    call.out.error("ERR unknown subcommand or wrong number of arguments for 'client' command");
 }
 
 void multi(Call& call) {

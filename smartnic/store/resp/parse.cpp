@@ -83,8 +83,8 @@ Parsed incomplete(std::size_t needs) {
     return {0, needs, nullptr};
 }
 
-Parsed wrong(const char* error) {
-    return {0, 0, error};
+Parsed wrong(const char* error, char got = 0) {
+    return {0, 0, error, got >= ' ' && got <= '~' ? got : '\0'};
 }
 
 }  // namespace
@@ -108,7 +108,7 @@ Parsed Parser::parse_array(std::string_view in, std::size_t most, std::size_t mo
     }
     while (spans_.size() < static_cast<std::size_t>(count_)) {
         if (at_ >= in.size()) return incomplete(at_ + 4);
-        if (in[at_] != '$') return wrong("expected '$'");
+        if (in[at_] != '$') return wrong("expected '$'", in[at_]);
         long length = 0;
         const std::size_t from = header(in, at_, length);
         if (from == 0) return incomplete(in.size() + 1);

@@ -16,6 +16,7 @@ struct Parsed {
     std::size_t used = 0;     // bytes of the command; 0: it is not whole
     std::size_t needs = 0;    // bytes it has at least, where it is not whole
     const char* error = nullptr;  // it is none: the connection cannot go on
+    char got = 0;                 // what stands where something else was expected, if it is printable
 };
 
 // Parses one command after the other. A command may come in pieces: each byte is looked at once, however many there are.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands on the server.
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -51,6 +52,27 @@ void list_commands(Call& call) {
     for (const char* name : names) call.out.bulk(name);
 }
 
+// COMMAND GETKEYS: which of a command's words are keys.
+void tell_keys(Call& call) {
+    if (call.size() < 4) return call.out.error("ERR wrong number of arguments for 'command|getkeys' command");
+    const Arguments words = call.words.subspan(2);
+    const Command* named = find_command(words[0]);
+    if (named == nullptr) return call.out.error("ERR Invalid command specified");
+    if (!fits(*named, words.size())) return call.out.error("ERR Invalid number of arguments specified for command");
+    std::vector<std::string_view> keys;
+    named->each_key(words, [&](std::string_view key) { keys.push_back(key); });
+    if (keys.empty()) return call.out.error("ERR The command has no key arguments");
+    call.out.array(keys.size());
+    for (const std::string_view key : keys) call.out.bulk(key);
+}
+
+// Seconds of processor time, as INFO has them.
+std::string seconds(const timeval& time) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%lld.%06lld", static_cast<long long>(time.tv_sec), static_cast<long long>(time.tv_usec));
+    return text;
+}
+
 bool can_save(Call& call) {
     if (call.service.save) return true;
     call.out.error("ERR there is no folder to save to");
@@ -83,7 +105,7 @@ void info(Call& call) {
     section("Clients", {{"connected_clients", number(totals.open)}});
     section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.buffers)},
         {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", setting(call.service, "maxmemory-policy")}});
-    section("Persistence", {{"loading", "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
+    section("Persistence", {{"loading", call.service.replication.leader.loading ? "1" : "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
         {"aof_last_write_status", log != nullptr && log->failed() ? "err" : "ok"}, {"aof_current_size", number(log == nullptr ? 0 : log->size())},
         {"log_records", number(log == nullptr ? 0 : log->number())}, {"log_syncs", number(log == nullptr ? 0 : log->syncs())},
         {"rdb_bgsave_in_progress", call.service.saving ? "1" : "0"}, {"rdb_last_save_time", std::to_string(call.service.saved_s)},
@@ -96,6 +118,11 @@ void info(Call& call) {
         {"evicted_clients", number(totals.evicted)}, {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())},
         {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
     section("Replication", replication_fields(call.service));
+    rusage own{}, children{};
+    ::getrusage(RUSAGE_SELF, &own);
+    ::getrusage(RUSAGE_CHILDREN, &children);
+    section("CPU", {{"used_cpu_sys", seconds(own.ru_stime)}, {"used_cpu_user", seconds(own.ru_utime)},
+        {"used_cpu_sys_children", seconds(children.ru_stime)}, {"used_cpu_user_children", seconds(children.ru_utime)}});
     section("Cluster", {{"cluster_enabled", call.service.cluster.on() ? "1" : "0"}});
     section("Keyspace", {{"db0", store.size() == 0 ? "" : "keys=" + number(store.size()) + ",expires=" + number(store.expiring()) + ",avg_ttl=0"}});
     call.out.verbatim(text);
@@ -109,6 +136,8 @@ void command(Call& call) {
         call.out.integer(static_cast<std::int64_t>(all_commands().size()));
     } else if (same_word(call[1], "DOCS")) {
         call.out.map(0);
+    } else if (same_word(call[1], "GETKEYS")) {
+        tell_keys(call);
     } else if (same_word(call[1], "LIST")) {
         list_commands(call);
     } else if (same_word(call[1], "INFO")) {

@@ -13,11 +13,6 @@ constexpr std::size_t words_before_proof = 10;
 constexpr std::size_t most_queued = most_command;
 constexpr const char* no_memory = "OOM the machine has no memory for this";
 
-bool fits(const Command& command, std::size_t words) {
-    return command.arity < 0 ? words >= static_cast<std::size_t>(-command.arity)
-                             : words == static_cast<std::size_t>(command.arity);
-}
-
 // A client's input for an error message: printable and short.
 std::string shown(std::string_view text) {
     std::string printable(text.substr(0, 64));
@@ -32,9 +27,14 @@ RespSession::RespSession(Service& service, bool trusted) : service_(service), tr
     proved_ = trusted || service.password.empty();
 }
 
-std::string RespSession::describe() const {
-    return "addr=" + peer + " db=0 name=" + name + " resp=" + std::to_string(protocol) + " multi=" + std::to_string(queueing ? static_cast<int>(transaction.size()) : -1) +
-           " cmd=" + last_ + " lib-name=" + library + " lib-ver=" + library_version;
+ClientFacts RespSession::facts() const {
+    ClientFacts facts{name, library, library_version, last_ == nullptr ? "NULL" : last_->name, protocol};
+    if (!last_word_.empty()) facts.command += "|" + last_word_;
+    if (queueing) facts.queued = static_cast<int>(transaction.size()), facts.queued_bytes = transaction.footprint();
+    facts.channels = channels.size();
+    facts.patterns = patterns.size();
+    facts.watched = watched.size();
+    return facts;
 }
 
 std::size_t RespSession::footprint() const {
@@ -77,7 +77,7 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
                                             proved_ ? most_arguments : words_before_proof);
         if (parsed.error != nullptr) {
             ++service_.totals.protocol_errors;
-            Reply(out, protocol).error(std::string("ERR Protocol error: ") + parsed.error);
+            Reply(out, protocol).error(std::string("ERR Protocol error: ") + parsed.error + (parsed.got == 0 ? "" : std::string(", got '") + parsed.got + "'"));
             ended_ = true;
             break;
         }
@@ -86,10 +86,23 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
             break;
         }
         used += parsed.used;
+        const std::size_t before = out.size();
         if (!parser_.words().empty()) run(out);
+        if (replies != Replies::on) hush(out, before);
         parser_.trim();
     }
     return used;
+}
+
+// Answers about channels are messages, too.
+void RespSession::hush(std::string& out, std::size_t before) {
+    if (replies == Replies::skip_next) {
+        replies = Replies::skip;
+    } else {
+        if (!tells_) out.resize(before);
+        if (wait) wait->silent = true;
+        if (replies == Replies::skip) replies = Replies::on;
+    }
 }
 
 void RespSession::run(std::string& out) {
@@ -97,6 +110,7 @@ void RespSession::run(std::string& out) {
     const std::vector<std::string_view>& words = parser_.words();
     const Command* command = find_command(words[0]);
     ++service_.totals.commands;
+    tells_ = command != nullptr && (command->flags & (listens | channel)) == (listens | channel);
     if (command == nullptr || !fits(*command, words.size())) {
         if (is_http(words)) {
             ++service_.totals.protocol_errors;
@@ -106,7 +120,8 @@ void RespSession::run(std::string& out) {
                                                 : std::string("ERR wrong number of arguments for '") + command->name + "' command");
     }
     if (!proved_ && (command->flags & open) == 0) return refuse(reply, "NOAUTH Authentication required.");
-    last_ = command->name;
+    last_ = command;
+    last_word_ = (command->flags & family) != 0 && words.size() > 1 ? lower(words[1].substr(0, 32)) : "";
     if (listening() && protocol == 2 && (command->flags & listens) == 0)
         return refuse(reply, std::string("ERR Can't execute '") + command->name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context");
     if ((command->flags & admin) == 0 && service_.replication.leader.loading)

@@ -16,6 +16,9 @@ namespace offramp::store::resp {
 
 class RespSession;
 
+// Which answers are sent: CLIENT REPLY.
+enum class Replies { on, off, skip_next, skip };
+
 // A command under way.
 struct Call {
     Service& service;
@@ -41,6 +44,7 @@ enum Flag : unsigned {
     pads = 256,    // adds bytes that nobody has sent, up to an offset
     computes = 512,  // writes a number that may be long
     listens = 1024,  // is understood by those who listen to channels
+    family = 4096,   // is several, by its second word
     channel = 2048   // is about channels: clients of clusters send it to the shard that their first word hashes to
 };
 
@@ -61,6 +65,10 @@ struct Command {
     }
 };
 
+// Whether a command may have so many words.
+[[nodiscard]] inline bool fits(const Command& command, std::size_t words) {
+    return command.arity < 0 ? words >= static_cast<std::size_t>(-command.arity) : words == static_cast<std::size_t>(command.arity);
+}
 [[nodiscard]] const Command* find_command(std::string_view name);
 [[nodiscard]] std::span<const Command> all_commands();
 
@@ -77,7 +85,7 @@ class RespSession : public Session {
     RespSession& operator=(const RespSession&) = delete;
 
     std::size_t consume(std::string_view in, std::string& out) override;
-    [[nodiscard]] std::string describe() const override;
+    [[nodiscard]] ClientFacts facts() const override;
     [[nodiscard]] std::size_t footprint() const override;
     void release() override;
     void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const override;
@@ -92,6 +100,7 @@ class RespSession : public Session {
 
     int protocol = 2;
     std::string name, library, library_version;
+    Replies replies = Replies::on;
 
     // MULTI: what is queued, and what is watched.
     bool queueing = false, spoilt = false;
@@ -120,6 +129,8 @@ class RespSession : public Session {
 
   private:
     void run(std::string& out);
+    // Takes back the answer to a command that nobody wants.
+    void hush(std::string& out, std::size_t before);
     void refuse(Reply& out, std::string_view error);
     void enqueue(const Command& command, Reply& out);
     // Why the store has no room for changes; nothing where it has.
@@ -131,7 +142,9 @@ class RespSession : public Session {
 
     Service& service_;
     Parser parser_;
-    const char* last_ = "";
+    const Command* last_ = nullptr;
+    std::string last_word_;  // its subcommand
+    bool tells_ = false;     // what answers the present command is a message about channels
     bool trusted_;
 };
 

@@ -330,8 +330,8 @@ def test_a_key_that_is_new_waits_for_its_floor(wire) -> None:
     get = CacheFrame(STORE_MAC, mac(0), CacheFrameType.GET, 0, 1, 7)
     [old] = world.settle(get)
     world.put(7, b"b" * 64)  # of which a client has been told before the switch follows the key
-    world.control.follow(7)
-    world.control.serve(7, old.version + 1)
+    world.control.follow([7])
+    world.control.serve({7: old.version + 1})
     assert lab.packets(STORE_PORT, old.pack())[0][0] == 2
     [(port, _)] = lab.packets(2, get.pack())
     assert port == STORE_PORT
@@ -386,8 +386,8 @@ def test_slots_and_keys_that_are_none(wire) -> None:
     world.front.hold(range(9))
     world.settle()
     assert world.control.held == {0, 1, 2, 3}
-    with pytest.raises(OfframpError, match="all 4 slots are taken"):
-        world.control.follow(8)
+    with pytest.raises(OfframpError, match="1 keys, and 0 of 4 slots are free"):
+        world.control.follow([8])
     world.front.hold([2, 77])
     world.settle()
     assert world.control.held == {2}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libofframp for programs: C, Go and Rust, Python's clients, plug-ins.
+"""libofframp for programs: C, Go, Rust and Java, Python's clients, plug-ins.
 
-Programs in Go need Debian's golang-go, in Rust rustc; they skip without.
+Programs in Go need Debian's golang-go, in Rust rustc, in Java a JDK and libjna-java; they skip without.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from offramp_base.listening import Token
 from store_lab import a_store, needs_compiler
 
 EXAMPLES = source_root() / "examples"
+JNA = Path("/usr/share/java/jna.jar")
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +66,23 @@ def compiler(language: str, installed: Path, out: Path) -> tuple[list[str], dict
         cache = {"GOCACHE": f"{out}.cache", "GO111MODULE": "off", "GOFLAGS": "", "CGO_ENABLED": "1"}
         cache |= {"PKG_CONFIG_PATH": f"{libraries}/pkgconfig", "CGO_LDFLAGS_ALLOW": ".*"}
         return ["go", "build", "-o", str(out), str(EXAMPLES / "count.go")], cache
+    if language == "java":
+        if shutil.which("javac") is None or not JNA.is_file():
+            pytest.skip("Java programs need a JDK and libjna-java")
+        return ["javac", "-cp", str(JNA), "-d", f"{out}.classes", str(EXAMPLES / "count.java")], {}
     if shutil.which("rustc") is None:
         pytest.skip("Rust programs need rustc")
     return ["rustc", "-o", str(out), "-L", str(libraries), "-l", "offramp", str(EXAMPLES / "count.rs")], {}
 
 
-@pytest.mark.parametrize("language", ["c", "go", "rs"])
+def program(language: str, out: Path) -> list[str]:
+    """The command that runs it, without its arguments."""
+    if language == "java":
+        return ["java", "-cp", f"{JNA}:{out}.classes", "count"]
+    return [str(out)]
+
+
+@pytest.mark.parametrize("language", ["c", "go", "rs", "java"])
 def test_a_program_of_less_than_60_lines(
     language: str, installed: Path, tmp_path: Path, store: StoreProcess, token: Path
 ) -> None:
@@ -80,16 +92,16 @@ def test_a_program_of_less_than_60_lines(
     done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     environment = {**os.environ, "LD_LIBRARY_PATH": str(installed / "lib"), "OFFRAMP_TOKEN_FILE": str(token)}
-    program = [str(tmp_path / "count"), store.addresses["listen"]]
+    command = [*program(language, tmp_path / "count"), store.addresses["listen"]]
     done = subprocess.run(
-        [*program, "to", "be", "or", "to"], env=environment, capture_output=True, text=True, check=False
+        [*command, "to", "be", "or", "to"], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["to 1", "be 1", "or 1", "to 2"]
     other = tmp_path / "other.token"
     Token.random().write(other)
     environment["OFFRAMP_TOKEN_FILE"] = str(other)
-    done = subprocess.run([*program, "to"], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "to"], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "does not accept the token" in done.stderr
 

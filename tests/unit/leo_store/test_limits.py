@@ -72,7 +72,7 @@ def test_values_and_keys_that_are_too_long() -> None:
         (b"*99999999\r\n", b"-ERR Protocol error: invalid multibulk length"),
         (b"*1\r\n$99999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
         (b"*1\r\n$9999999999999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
-        (b"*1\r\nGET\r\n", b"-ERR Protocol error: expected '$'"),
+        (b"*1\r\nGET\r\n", b"-ERR Protocol error: expected '$', got 'G'"),
         (b"*1\r\n$4\r\nPINGxx", b"-ERR Protocol error: expected a line end"),
         (b'"unbalanced\r\n', b"-ERR Protocol error: unbalanced quotes"),
         (b"x" * 70_000, b"-ERR Protocol error: too big inline request"),

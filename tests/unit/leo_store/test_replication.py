@@ -206,6 +206,95 @@ def test_a_follower_tells_nothing_while_it_loads(tmp_path: Path) -> None:
                 assert again("SET", "old", "1") == "OK"  # no setting says that it follows
 
 
+@contextmanager
+def a_leader_that_stops(ends: list[socket.socket] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
+    """A leader that begins a snapshot and sends no more of it; its address, and what ends its connections, ``ends``."""
+    ends = [] if ends is None else ends
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                end, _ = listener.accept()
+                ends.append(end)
+                with contextlib.suppress(OSError):
+                    while data := end.recv(4096):
+                        begins = b"FOLLOW" in data
+                        end.sendall(b"+FULLRESYNC " + b"a" * 40 + b" 0 0\r\n" if begins else b"+OK\r\n")
+
+    def cut() -> None:
+        while ends:
+            ends.pop().shutdown(socket.SHUT_RDWR)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}", cut
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):  # its other end was sooner
+                cut()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_snapshot_that_never_ends_holds_nobody(tmp_path: Path, ended: bool) -> None:
+    """A follower whose leader is gone amid a snapshot can lead or follow another, and has what its folder has."""
+    with (
+        a_leader_that_stops() as (silent, cut),
+        a_store() as one,
+        Resp(one.addresses["resp"]) as leader,
+        a_store(folder=tmp_path / "data") as two,
+        Resp(two.addresses["resp"]) as follower,
+    ):
+        follower("SET", "old", "1", "EX", "1000")
+        follower("INCR", "n")
+        before = contents(follower)
+        for again in range(2):
+            assert follower("REPLICAOF", *silent.split(":")) == "OK"
+            await_that(lambda: str(follower("DBSIZE")).startswith("LOADING"))
+            if ended:
+                cut()
+            assert field(follower, "loading", "persistence") == "1"
+            # What is here is nothing to keep.
+            assert follower("SAVE").startswith("ERR")
+            assert follower("BGSAVE").startswith("ERR")
+            if again:
+                two.kill()
+                two.start()
+                with Resp(two.addresses["resp"]) as restarted:
+                    assert contents(restarted) == {**before, b"more": (b"x", -1)}
+                    assert restarted("REPLICAOF", *silent.split(":")) == "OK"
+                    await_that(lambda: str(restarted("DBSIZE")).startswith("LOADING"))
+                    leader("SET", "new", "2")
+                    assert restarted("REPLICAOF", *one.addresses["resp"].split(":")) == "OK"
+                    await_same(leader, restarted)
+                    assert contents(restarted) == contents(leader)
+            else:
+                assert follower("REPLICAOF", "NO", "ONE") == "OK"
+                assert contents(follower) == before
+                assert follower("SET", "more", "x") == "OK"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_leader_that_falls_silent_amid_a_snapshot_is_asked_anew() -> None:
+    ends: list[socket.socket] = []
+    with a_leader_that_stops(ends) as (silent, _), a_store(follow=silent):
+        end = time.monotonic() + 90  # after sixty seconds
+        while len(ends) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+
+
+def test_without_a_folder_a_part_of_a_snapshot_becomes_nothing() -> None:
+    with a_leader_that_stops() as (silent, _), a_store() as two, Resp(two.addresses["resp"]) as follower:
+        follower("SET", "old", "1")
+        follower("REPLICAOF", *silent.split(":"))
+        await_that(lambda: str(follower("DBSIZE")).startswith("LOADING"))
+        assert follower("REPLICAOF", "NO", "ONE") == "OK"
+        assert follower("DBSIZE") == 0
+        assert follower("SET", "a", "1") == "OK"
+
+
 def test_wait_counts_followers_or_its_time_ends() -> None:
     with a_pair() as (one, *_), Resp(one.addresses["resp"]) as leader:
         await_that(lambda: field(leader, "connected_slaves") == "1")

@@ -72,7 +72,7 @@ class SwitchDevice:
             raise OfframpError(f"device {name}: {error}") from None
         self._io = open_io(options.link)
         self._retry_ns = round(1e6 * options.retry_ms)
-        self._next = 0
+        self._next = self._oldest = 0  # no open request is older
         self._open: dict[int, tuple[int, int, int, bytes]] = {}  # number: host's number, begun, sent, frame
         self._queued: list[bytes] = []
         self._done: list[Completion] = []
@@ -88,8 +88,12 @@ class SwitchDevice:
         """Queue a request; False where the queue is full."""
         if self._closed:
             raise OfframpError(f"device {self.name} is closed")
-        if len(self._open) >= self.depth or (self._open and self._next - min(self._open) >= REMEMBERED - 1):
+        if len(self._open) >= self.depth:
             return False
+        if self._next - self._oldest >= REMEMBERED - 1:
+            self._oldest = min(self._open, default=self._next)
+            if self._next - self._oldest >= REMEMBERED - 1:
+                return False
         if function not in _SIZES or len(message) != _SIZES[function]:
             status = Status.BAD_LENGTH if function in _SIZES else Status.UNKNOWN_FUNCTION
             self._done.append(Completion(request, status, b"", 0))
@@ -107,8 +111,12 @@ class SwitchDevice:
         self._queued.append(frame)
         return True
 
-    def poll(self) -> list[Completion]:
-        """Completions since the last call; requests without an answer for too long are retransmitted."""
+    def poll(self, timeout_s: float = 0.0) -> list[Completion]:
+        """Completions since the last call; requests without an answer for too long are retransmitted.
+
+        Args:
+            timeout_s: seconds to wait for the first of them.
+        """
         now = time.monotonic_ns()
         while self._open:  # in the order in which they were sent
             number, (request, begun, sent, frame) = next(iter(self._open.items()))
@@ -120,7 +128,7 @@ class SwitchDevice:
         if self._queued:
             frames, self._queued = self._queued, []
             self._io.send(PacketBatch.of((0, frame) for frame in frames))
-        for content in self._io.receive(0.0).frames():
+        for content in self._io.receive(timeout_s if self._open and not self._done else 0.0).frames():
             self._hear(CacheFrame.parse(content))
         completions, self._done = self._done, []
         return completions

@@ -10,10 +10,11 @@ older than what any client knows (:mod:`offramp.leo.kvcache.front`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from offramp.leo.kvcache.wire import MOST_VERSION
+from offramp.leo.kvcache.wire import MOST_VERSION, USUAL_SLOTS
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -50,29 +51,37 @@ class CacheControl:
         self._held: dict[int, int] = {}
         self._followed: dict[int, int] = {}
         self._free = list(range(self.slots))[::-1]
+        self._used: set[int] = set()  # slots whose newest version may be that of another key
         self._seen: dict[int, int] = {}
 
     @classmethod
-    def begin(cls, session: Session, port: int) -> CacheControl:
-        """Take over a switch, which is given the program unless it runs it, with an empty cache."""
+    def begin(cls, session: Session, port: int, slots: int = USUAL_SLOTS) -> CacheControl:
+        """Take over a switch, which is given the program unless it runs it, with an empty cache.
+
+        Args:
+            session: P4Runtime session of the switch.
+            port: port that leads to the store.
+            slots: most keys that a program holds which is given to the switch.
+        """
         try:
             control = cls(session, port)
         except OfframpError:
-            session.push(b"", p4_text("kvcache/v1model.p4").encode())
+            session.push(b"", p4_text("kvcache/v1model.p4", {"SLOTS": slots}).encode())
             return cls(session, port)
         table = control._name(KEYS)
         session.delete(session.read([session.table_entry(table, {})]))
+        session.write_register(control._name(_NEWEST), None, 0)
         return control
 
     @property
-    def held(self) -> frozenset[int]:
-        """Keys that the switch answers."""
-        return frozenset(self._held)
+    def held(self) -> AbstractSet[int]:
+        """Keys that the switch answers; a view."""
+        return self._held.keys()
 
     @property
-    def followed(self) -> frozenset[int]:
-        """Keys whose passing replies the switch keeps."""
-        return frozenset(self._followed)
+    def followed(self) -> AbstractSet[int]:
+        """Keys whose passing replies the switch keeps; a view."""
+        return self._followed.keys()
 
     def forward(self, ports: Mapping[bytes, int]) -> None:
         """Send frames for these MAC addresses to these ports."""
@@ -84,33 +93,33 @@ class CacheControl:
         self._session.modify(entry for mac, entry in entries.items() if mac in known)
         self._session.insert(entry for mac, entry in entries.items() if mac not in known)
 
-    def follow(self, key: int) -> None:
-        """Let the switch keep passing replies of a key without answering yet.
+    def follow(self, keys: Iterable[int]) -> None:
+        """Let the switch keep passing replies of keys without answering yet.
 
         Raises:
-            OfframpError: it holds as many keys as it can.
+            OfframpError: they are more than it can hold; nothing is changed.
         """
-        if key in self._held or key in self._followed:
-            return
-        if not self._free:
-            raise OfframpError(f"cache: all {self.slots} slots are taken")
-        slot = self._free.pop()
-        self._session.write_register(self._name(_NEWEST), slot, 0)
-        self._session.insert([self._entry(key, slot, MOST_VERSION)])
-        self._followed[key] = slot
+        new = [key for key in dict.fromkeys(keys) if key not in self._held and key not in self._followed]
+        if len(new) > len(self._free):
+            raise OfframpError(f"cache: {len(new)} keys, and {len(self._free)} of {self.slots} slots are free")
+        slots = {key: self._free.pop() for key in new}
+        make = self._session.make.register
+        self._session.modify(make(self._name(_NEWEST), slot, 0) for slot in slots.values() if slot in self._used)
+        self._session.insert(self._entry(key, slot, MOST_VERSION) for key, slot in slots.items())
+        self._used.update(slots.values())
+        self._followed |= slots
 
-    def serve(self, key: int, floor: int) -> None:
-        """Let the switch answer for a key that it follows, from version ``floor`` on, the store's when it was asked."""
-        slot = self._followed[key]
-        self._session.modify([self._entry(key, slot, floor)])
-        self._held[key] = self._followed.pop(key)
+    def serve(self, floors: Mapping[int, int]) -> None:
+        """Let the switch answer for keys that it follows, from a version on: the store's when it was asked."""
+        self._session.modify(self._entry(key, self._followed[key], floor) for key, floor in floors.items())
+        for key in floors:
+            self._held[key] = self._followed.pop(key)
 
-    def drop(self, key: int) -> None:
-        """Remove a key from the cache."""
-        places = self._held if key in self._held else self._followed
-        slot = places.pop(key)
-        self._session.delete([self._entry(key, slot, MOST_VERSION)])
-        self._free.append(slot)
+    def drop(self, keys: Iterable[int]) -> None:
+        """Remove keys from the cache."""
+        gone = {key: (self._held if key in self._held else self._followed).pop(key) for key in dict.fromkeys(keys)}
+        self._session.delete(self._entry(key, slot, MOST_VERSION) for key, slot in gone.items())
+        self._free += gone.values()
 
     def choose(self, asked: Counter[int], most: int) -> list[int]:
         """The most requested keys: counted by the switch for those that it holds, by the store for others.

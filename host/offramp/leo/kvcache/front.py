@@ -12,7 +12,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from offramp.leo.kvcache.control import CacheControl
@@ -26,6 +26,8 @@ KEY_BYTES: Final = 8
 _RETRY_S: Final = 0.02
 _MOST_OPEN: Final = 1 << 16
 """Most frames that wait for the store; further ones are dropped, and their clients retransmit them."""
+_MOST_BEGUN: Final = 1024
+"""Most keys that the switch begins to hold at a time."""
 _MOST_ASKED: Final = 1 << 20
 """Most keys that are counted between two choices."""
 
@@ -63,6 +65,7 @@ class Front:
         self._queued: list[bytes] = []
         self._executed = Executed()
         self._notes: dict[int, _Note] = {}
+        self._wanted: list[int] = []  # keys that the switch is to hold, the next one last
         self._ready: list[CacheFrame] = []
         self._heard = 0  # the last change that was told
         self._released = 0
@@ -79,7 +82,7 @@ class Front:
     @property
     def busy(self) -> bool:
         """Whether something waits for an answer of the store or for the switch."""
-        return bool(self._open or self._notes or self._control.followed or self._released < self._heard)
+        return bool(self._open or self._notes or self._wanted or self._control.followed or self._released < self._heard)
 
     @property
     def guards(self) -> bool:
@@ -113,11 +116,16 @@ class Front:
         if self._queued:
             queued, self._queued = self._queued, []
             self._connection.submit(b"".join(queued), len(queued))
+        begun: list[Guarded] = []
         for event in self._guard.poll():
             if isinstance(event, Guarded):
-                self._begin(event)
+                begun.append(event)
             else:
+                self._begin(begun)
+                begun.clear()
                 self._change(event)
+        self._begin(begun)
+        self._follow_more()
         for answer in self._connection.poll() if self._open else ():
             self._answer(self._open.popleft(), answer)
         self._release()
@@ -133,12 +141,15 @@ class Front:
         """Make the switch hold exactly these keys; those whose values it cannot hold are left out."""
         wanted = list(dict.fromkeys(keys))[: self._control.slots]
         known = self._control.held | self._control.followed
-        for key in known.difference(wanted):
-            self._forget(key)
-        for key in wanted:
-            if key not in known:
-                self._control.follow(key)
-                self._guard.add([_name(key)])
+        self._forget(known - set(wanted))
+        self._wanted = [key for key in wanted if key not in known][::-1]
+
+    def _follow_more(self) -> None:
+        """Begin with some of the keys that are wanted, once those before them are served."""
+        if self._wanted and not self._control.followed and not self._notes:
+            keys = [self._wanted.pop() for _ in range(min(_MOST_BEGUN, len(self._wanted)))]
+            self._control.follow(keys)
+            self._guard.add(map(_name, keys))
 
     def chosen(self, most: int) -> list[int]:
         """Up to ``most`` keys that were requested most since the last call, including those answered by the switch."""
@@ -184,16 +195,15 @@ class Front:
 
     # --- the switch
 
-    def _begin(self, event: Guarded) -> None:
-        key = int.from_bytes(event.key, "little")
-        if key not in self._control.followed:
-            return
-        if not self._holds(event.version, event.value):
-            self._forget(key)
-            return
-        assert event.value is not None
-        self._control.serve(key, self._number(event.version))
-        self._note(key, event.version, event.value, self._heard)
+    def _begin(self, events: Iterable[Guarded]) -> None:
+        known = {int.from_bytes(event.key, "little"): event for event in events}
+        begun = {key: event for key, event in known.items() if key in self._control.followed}
+        good = {key: event for key, event in begun.items() if self._holds(event.version, event.value)}
+        self._forget(begun.keys() - good.keys())
+        self._control.serve({key: self._number(event.version) for key, event in good.items()})
+        for key, event in good.items():
+            assert event.value is not None
+            self._note(key, event.version, event.value, self._heard)
 
     def _change(self, event: Changed) -> None:
         self._heard = event.number
@@ -207,7 +217,7 @@ class Front:
             assert event.value is not None
             self._note(key, event.version, event.value, event.number)
         else:
-            self._forget(key)
+            self._forget([key])
 
     def _holds(self, version: int, value: bytes | None) -> bool:
         return value is not None and len(value) == VALUE_BYTES and self._number(version) < MOST_VERSION
@@ -219,15 +229,17 @@ class Front:
         self._notes[request] = _Note(number, frame, time.monotonic())
         self._ready.append(frame)
 
-    def _forget(self, key: int) -> None:
-        self._control.drop(key)
-        self._guard.remove([_name(key)])
-        for request in [r for r, note in self._notes.items() if note.frame.key == key]:
-            del self._notes[request]
+    def _forget(self, keys: Collection[int]) -> None:
+        if not keys:
+            return
+        self._control.drop(keys)
+        self._guard.remove(map(_name, keys))
+        gone = set(keys)
+        self._notes = {request: note for request, note in self._notes.items() if note.frame.key not in gone}
 
     def _drop_all(self) -> None:
-        for key in self._control.held | self._control.followed:
-            self._forget(key)
+        self._wanted.clear()
+        self._forget(self._control.held | self._control.followed)
 
     def _release(self) -> None:
         """Release every change whose note has reached the switch."""

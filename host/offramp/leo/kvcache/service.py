@@ -120,7 +120,7 @@ def front_of(settings: CacheSettings, token: Token | None) -> Iterator[MakeServi
         OfframpError: the switch cannot be reached, or runs another program and does not give it up.
     """
     with Session(settings.cache_switch, timeout_s=60.0) as session:
-        control = CacheControl.begin(session, settings.cache_port)
+        control = CacheControl.begin(session, settings.cache_port, settings.cache_keys)
         control.forward(settings.ports)
 
         def make(address: str, ended: Callable[[], None]) -> FrontService:

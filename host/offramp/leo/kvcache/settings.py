@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from string import hexdigits
 from typing import Annotated, Final
 
+from offramp.leo.kvcache.wire import MOST_SLOTS, USUAL_SLOTS
 from offramp_base.settings.check import check
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
@@ -57,7 +58,7 @@ class CacheSettings:
         Mapping[str, int],
         Field("MAC=PORT of a client, where the switch does not know it yet; repeatable", item=parse_host),
     ] = field(default_factory=dict)
-    cache_keys: Annotated[int, Field("Most keys that the switch holds", least=1, most=256)] = 256
+    cache_keys: Annotated[int, Field("Most keys that the switch holds", least=1, most=MOST_SLOTS)] = USUAL_SLOTS
 
     def __post_init__(self) -> None:
         check(self)

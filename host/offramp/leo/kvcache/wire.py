@@ -12,6 +12,9 @@ from offramp_base.wire.ethernet import ETHERNET
 ETHER_TYPE: Final = 0x88B5
 VALUE_BYTES: Final = 64
 MOST_VERSION: Final = (1 << 32) - 1
+USUAL_SLOTS: Final = 256
+MOST_SLOTS: Final = 1 << 16
+"""Most keys that the switch can hold."""
 REMEMBERED: Final = 1024
 """Writes of a client whose replies are kept: a client has fewer outstanding, and repeats nothing older."""
 NOTE_CLIENT: Final = 0xFFFF
@@ -27,6 +30,9 @@ class CacheFrameType(IntEnum):
     GET = 0
     PUT = 1
     REPLY = 2
+
+
+_KINDS: Final = {int(kind): kind for kind in CacheFrameType}
 
 
 class CacheFrame(NamedTuple):
@@ -63,9 +69,10 @@ class CacheFrame(NamedTuple):
         if len(content) < BYTES:
             return None
         to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
-        if ether_type != ETHER_TYPE or kind not in frozenset(CacheFrameType):
+        known = _KINDS.get(kind)
+        if ether_type != ETHER_TYPE or known is None:
             return None
-        return cls(to, sender, CacheFrameType(kind), client, request, key, version, value, hops == 1)
+        return cls(to, sender, known, client, request, key, version, value, hops == 1)
 
     def answer(self, version: int, value: bytes) -> CacheFrame:
         """The store's reply to this frame."""

@@ -140,7 +140,7 @@ def be_rank(plan: Plan, rank: int, folder: Path, port: int) -> None:
         timeout = SHORT_S if plan.death is not None and name == "offramp" else TIMEOUT_S
         began = time.monotonic()
         dist.init_process_group(name, store=store, rank=rank, world_size=plan.ranks, timeout=timedelta(seconds=timeout))
-        player = Player(name == "gloo")
+        player = Player(name == "gloo", timedelta(seconds=timeout))
         if name == "offramp":
             player.expected = row["gloo"]["results"]
             player.death = plan.death if rank == plan.victim else None

@@ -15,6 +15,7 @@ import random
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final
 
 import torch
@@ -48,10 +49,10 @@ class Step:
         number: its place in the program.
         kind: a name of :data:`KINDS`.
         group: index of the group, of which 0 is the default one.
-        dtype, shape, operation: of its tensors.
+        dtype, shape, operation: type and shape of its tensors, and operation of a reduction.
         root: rank in the group, or an amount of shift.
         asynchronous: whether it is waited for later.
-        seed: of what ranks draw for themselves, such as strides and splits.
+        seed: seed of what ranks draw for themselves, such as strides and splits.
         ranks: ranks of a new group, in the group that it is made of.
     """
 
@@ -100,7 +101,7 @@ def steps_of(seed: int, size: int) -> list[Step]:
                 shape,
                 operation,
                 rng.randrange(len(groups[at])),
-                rng.random() < 0.4,
+                rng.random() < 0.4 and dtype in NUMBERS,
                 rng.randrange(1 << 30),
                 ranks,
             )
@@ -149,6 +150,7 @@ class Player:
 
     Attributes:
         plain: whether it does without strides and means.
+        timeout: timeout of the groups that it makes; PyTorch's own would be half an hour.
         death: how this rank ends at which step, if it does.
         expected: results of the same program elsewhere; the program ends with the first refusal that is not there.
         results: what each step has come to, by its number and a word: a digest of values, or ``refused``.
@@ -157,6 +159,7 @@ class Player:
     """
 
     plain: bool
+    timeout: timedelta
     death: tuple[str, int] | None = None
     expected: dict[str, str] | None = None
     results: dict[str, str] = field(default_factory=dict)
@@ -466,21 +469,21 @@ class Player:
         self._members.append(tuple(self._members[step.group][rank] for rank in step.ranks))
 
     def _new_group(self, step: Step, rng: random.Random) -> None:
-        self._note(step, dist.new_group([self._members[step.group][rank] for rank in step.ranks]))
+        self._note(step, dist.new_group([self._members[step.group][rank] for rank in step.ranks], self.timeout))
 
     def _split(self, step: Step, rng: random.Random) -> None:
         ranks = list(step.ranks)
         rest = [rank for rank in range(self._size(step)) if rank not in ranks]
         parts = [each for each in (ranks, rest) if each]
         if self.plain:  # PyTorch splits gloo's groups where there is an accelerator only
-            made = None
+            mine = None
             for part in parts:
                 if self._rank(step) in part:
                     members = [self._members[step.group][rank] for rank in part]
-                    made = dist.new_group(members, use_local_synchronization=True)
+                    mine = dist.new_group(members, self.timeout, use_local_synchronization=True)
         else:
-            made = dist.split_group(self._groups[step.group], parts)
-        self._note(step, made if self._rank(step) in ranks else None)
+            mine = dist.split_group(self._groups[step.group], parts, self.timeout)
+        self._note(step, mine if self._rank(step) in ranks else None)
 
     def _leave(self, step: Step, rng: random.Random) -> None:
         self._wait_for([each for each in self._pending if each.step.group == step.group])

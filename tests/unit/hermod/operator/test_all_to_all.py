@@ -143,8 +143,8 @@ def test_a_preparation_that_fails_leaves_the_operator_at_work(monkeypatch):
         raise RuntimeError("dictionary changed size during iteration")
 
     monkeypatch.setattr(all_to_all, "decompose", failing)
-    with pair() as both:
-        handles = [each.all_to_all_single(torch.zeros(4), torch.arange(4.0), async_op=True) for each in both]
+    with pair() as operators:
+        handles = [each.all_to_all_single(torch.zeros(4), torch.arange(4.0), async_op=True) for each in operators]
         assert [handle.wait(SECONDS).tolist() for handle in handles] == [[0, 1, 0, 1], [2, 3, 2, 3]]
     assert calls[:2] == [[[0]], [[0]]]
 

@@ -124,6 +124,16 @@ def strides(group: Group, settings: dict[str, Any] | None, report: Report) -> li
             coalesced = [lay(every[rank]), lay(every[rank])]
             dist.group.WORLD.allreduce_coalesced(coalesced).wait()
             check("coalesced", coalesced, [total, total])
+            lists = [[lay(each), torch.zeros(4)] for each in every]
+            dist.all_gather_coalesced(lists, [lay(every[rank]), torch.full((4,), float(rank))])
+            check("lists", [row[0] for row in lists], every)
+            check("lists", [row[1] for row in lists], [torch.full((4,), float(each)) for each in range(size)])
+            mine = lay(total)
+            if rank == 0:
+                dist.send(_strided(every[0], layout), 1)
+            elif rank == 1:
+                dist.recv(mine, 0)
+                check("message", [mine], [every[0]])
     if wrong:
         report(wrong)
     return wrong
@@ -181,6 +191,41 @@ def any_source(group: Group, settings: dict[str, Any], report: Report) -> list[t
         else:
             for number in (1, 2):
                 dist.send(torch.full((3,), 10.0 * group.rank + number), 0)
+    return results
+
+
+def before_others(group: Group, _: Any, report: Report) -> list[float]:
+    """A message by Hermod on two of three ranks before the third does anything, and while a sum waits for them."""
+    received = []
+    with backend(group, "offramp", {"offloads": ["hermod"], "least": 1, "interface": "127.0.0.1"}, timeout_s=20):
+        values, total = torch.full((4,), 1.0 + group.rank), torch.ones(4)
+        if group.rank == 0:
+            dist.send(values, 1)
+            work = dist.all_reduce(total, async_op=True)  # others begin it once they have the next message
+            dist.send(values + 1, 1)
+            work.wait()
+        else:
+            for _ in range(2 if group.rank == 1 else 0):
+                dist.recv(values, 0)
+                received.append(float(values[0]))
+            if group.rank == 1:
+                dist.send(values, 2)
+            else:
+                dist.recv(values, 1)
+            dist.all_reduce(total)
+        report([*received, float(total[0])])
+    return received
+
+
+def verified(group: Group, _: Any, report: Report) -> list[float]:
+    """Sums by an offload that begin while the next one is compared."""
+    with backend(group, "offramp", {"offloads": ["lagging"], "least": 16, "verify": True}):
+        tensors = [torch.full((8,), float(number)) for number in range(6)]
+        works = [dist.all_reduce(each, async_op=True) for each in tensors]
+        for work in works:
+            work.wait()
+        results = [float(each[0]) for each in tensors]
+    report(results)
     return results
 
 

@@ -4,7 +4,8 @@
     PYTHONPATH=base:switch:host:sim:tests/support python tests/support/torch_suite.py allreduce hermod --tests barrier
 
 For each offload it prints how many of the tests that gloo passes with four ranks pass, and which do not. Blind spot:
-how many of their collectives the offload took. ``fallback`` is the backend without a network. Tests are those of
+how many of their collectives the offload took. ``fallback`` is the backend without a network; ``sylvie`` rounds
+gradients, so tests that compare them differ. Tests are those of
 ``torch.testing._internal.distributed.distributed_test``, which comes with PyTorch; their ranks are forks.
 """
 
@@ -29,7 +30,10 @@ PORTS = list(range(1, RANKS + 1))
 HERMOD = {"offloads": ["hermod"], "least": 1, "interface": "127.0.0.1"}
 POD = {"name": "pod", "dimensions": [{"type": "ring", "size": 2, "rate": rate} for rate in ("100gbit", "10gbit")]}
 """Themis's network, whose dimensions four ranks fill."""
-NETWORKS = ("gloo", "fallback", "allreduce", "hermod", "themis")
+LINKS = {"allreduce": "auto", "allreduce-shm": "shm", "allreduce-af_packet": "af_packet"}
+"""Transports of the links to the switch; those of the last need root."""
+SETTINGS = {"hermod": HERMOD, "sylvie": {"offloads": ["sylvie"], "least": 1}}
+NETWORKS = ("gloo", "fallback", *LINKS, "hermod", "themis", "sylvie")
 DONE = "OUTCOMES "
 
 
@@ -41,21 +45,21 @@ def network(name: str, folder: Path) -> Iterator[dict[str, str]]:
         return
     path = folder / f"{name}.json"
     with contextlib.ExitStack() as stack:
-        settings: dict[str, Any] = HERMOD
+        settings: dict[str, Any] = SETTINGS.get(name, {})
         if name == "themis":
             pod = folder / "pod.yaml"
             pod.write_text(json.dumps(POD))
             settings = {"offloads": [name], "least": 1, "dimensions": str(pod)}
-        if name == "allreduce":
+        if name in LINKS:
             from offramp.allreduce.control import with_session
             from offramp.p4src import p4_text
             from offramp_p4.embedded import EmbeddedSwitch
 
-            switch = stack.enter_context(EmbeddedSwitch(None, PORTS))
+            switch = stack.enter_context(EmbeddedSwitch(None, PORTS, transport=LINKS[name]))
             text = p4_text("allreduce/v1model.p4", {"PAGES": 16}).encode()
             with_session(switch.address, lambda session: session.push(b"", text), 20.0)
-            link = f"unix:{Path(switch.port_specs[0].removeprefix('unix:')).parent}/port{{port}}"
-            settings = {"offloads": [name], "least": 1, "link": link, "control": switch.address, "ports": PORTS}
+            link = switch.port_specs[0].removesuffix(str(PORTS[0])) + "{port}"
+            settings = {"offloads": ["allreduce"], "least": 1, "link": link, "control": switch.address, "ports": PORTS}
         path.write_text(json.dumps(settings | {"dump": str(folder / f"{name}-dumps")}))
         yield {"OFFRAMP_NETWORK": str(path)}
 
@@ -70,9 +74,11 @@ def run_here(words: list[str], plain: bool) -> dict[str, str]:
     ranges = of_torch.get_profiling_event
 
     def ranges_of_both(name: str, *profile: Any, **how: Any) -> list[Any]:
-        """Profiler ranges of a collective, also of one that an offload ran: ``offramp:…`` (docs/torch.md)."""
-        offloaded = name.replace("gloo", "offramp", 1)
-        return ranges(name, *profile, **how) + (ranges(offloaded, *profile, **how) if offloaded != name else [])
+        """Profiler ranges of a collective; those of an offload, ``offramp:…`` (docs/torch.md), get gloo's name."""
+        offloaded = ranges(name.replace("gloo", "offramp", 1), *profile, **how) if "gloo" in name else []
+        for each in offloaded:
+            each.name = each.name.replace("offramp", "gloo", 1)
+        return ranges(name, *profile, **how)
 
     of_torch.get_profiling_event = ranges_of_both
 
@@ -144,6 +150,7 @@ def main() -> int:
             differing |= bool(bad)
             row = {"network": network_name, "gloo passes": len(expected), "of these pass": len(expected) - len(bad)}
             sys.stdout.write(json.dumps(row | {"others": bad}) + "\n")
+            sys.stdout.flush()
     return int(differing)
 
 

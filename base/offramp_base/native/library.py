@@ -85,7 +85,7 @@ def machine_code(marked: Sequence[Callable[..., Any]]) -> MachineCode:
     with _COMPILING:
         if not all(name.startswith(_OWN) for name in names):  # of a package whose files are not looked at
             return MachineCode(translate())
-        packages = frozenset(name.partition(".")[0] for name in sys.modules if name.startswith(_OWN))
+        packages = frozenset(name.partition(".")[0] for name in list(sys.modules) if name.startswith(_OWN))
         return MachineCode.of_key("\n".join([*names, _sources(packages)]), translate)
 
 

@@ -89,7 +89,9 @@ def wrapped(
     if compiled is None:
         from offramp.torch.fallback import PythonGroup
 
-        return PythonGroup(inner, cuda, dispatcher)
+        group = PythonGroup(inner, cuda, dispatcher)
+        dispatcher.prepare()
+        return group
     history = (settings or NetworkSettings()).history
     backend = compiled.Backend(inner, cuda, NAME, history, dispatcher)
     dispatcher.recorder = backend.recorder
@@ -97,6 +99,7 @@ def wrapped(
         least = dispatcher.least(kind)
         if least is not None:
             backend.watch(number, least)
+    dispatcher.prepare()
     return backend
 
 

@@ -18,6 +18,7 @@ from offramp.torch.forms import KINDS
 from offramp.torch.history import write_dump
 from offramp.torch.lane import Lane
 from offramp.torch.offload import CollectiveCall, CollectiveRequest, Gloo, Offload, offloads_of
+from offramp.torch.openings import Openings
 from offramp.torch.priorities import Positions
 from offramp.torch.settings import NetworkSettings
 from offramp.torch.staging import wait_for_device
@@ -59,7 +60,10 @@ class BackendDispatcher:
         self._gloo = Gloo(settings or NetworkSettings())
         self._verify = settings is not None and settings.verify
         self._positions = Positions(settings)
-        self._lane: Lane | None = None
+        self._early = [o for _, o in self._offloads if set(o.kinds) & set(POINT_TO_POINT)]
+        self._openings = Openings(place, self._early)
+        self._lanes: dict[bool, Lane] = {}
+        """The thread of collectives, and by True that of messages."""
         self._ordered = False
         every.add(self)
 
@@ -101,8 +105,6 @@ class BackendDispatcher:
         if offload is None:
             return ""
         wait_for_device(tensors)
-        if self._lane is None:
-            self._lane = Lane(self.place, self.recorder.route, agreed=self._verify)
         position, factors = self._positions.of(request)
         splits = work.output_splits, work.input_splits
         plain = {id(t): t.detach() for t in tensors}  # results go to leaves that require gradients, too
@@ -112,8 +114,19 @@ class BackendDispatcher:
         )
         self.recorder.route(about.id, offload.name)
         self._ordered = self._ordered or about.kind not in POINT_TO_POINT
-        self._lane.put(offload, call, work)
+        self._lane(messages=about.kind in POINT_TO_POINT).put(offload, call, work)
         return offload.name
+
+    def prepare(self) -> None:
+        """Begin to open the offloads that carry messages, now that all ranks are here: two use them without others."""
+        for offload in self._early:
+            self._lane().put_opening(offload)
+
+    def _lane(self, *, messages: bool = False) -> Lane:
+        """The thread of collectives, or of messages, which a rank may need before others begin a collective."""
+        if messages not in self._lanes:
+            self._lanes[messages] = Lane(self.place, self._openings, self.recorder.route, agreed=self._verify)
+        return self._lanes[messages]
 
     def forget_gloo(self) -> None:
         """Let go of gloo's backend, as the group's backend ends."""
@@ -126,13 +139,12 @@ class BackendDispatcher:
         """
         if not self._ordered:
             return ""
-        assert self._lane is not None
-        self._lane.put_barrier(self.inner.barrier(), work)
+        self._lane().put_barrier(self.inner.barrier(), work)
         return Gloo.name
 
     def _compare(self, about: Any) -> None:
         try:
-            compare(self.place.control, about.number, said(about))
+            compare(self.place.comparing, about.number, said(about))
         except OfframpError as error:
             line = f"{about.kind} {about.number} on rank {self.place.rank} of group {self.place.name}: {error}"
             raise dist.DistBackendError(line) from None
@@ -177,8 +189,9 @@ class BackendDispatcher:
         self._close(drain=True)
 
     def _close(self, *, drain: bool) -> None:
-        lane, self._lane = self._lane, None
-        if lane is not None:
+        lanes, self._lanes = self._lanes, {}
+        for lane in lanes.values():
             lane.close(CLOSE_S if drain else 0.0, drain=drain)
+        self._openings.close()
         self.place.close()
         every.discard(self)

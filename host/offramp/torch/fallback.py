@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +21,6 @@ import torch.distributed as dist
 from torch._C import _distributed_c10d
 
 from offramp.torch import on_gloo
-from offramp.torch.agreement import POINT_TO_POINT
 from offramp.torch.dispatcher import BackendDispatcher
 from offramp.torch.offload import CollectiveCall, CollectiveRequest
 from offramp.torch.settings import NetworkSettings
@@ -216,8 +216,8 @@ class PythonGroup(dist.ProcessGroup):
         self._dispatcher.shutdown()
 
     def _needs_help(self, record: _Record, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether gloo would refuse a mean, or mistake strides (it refuses those of messages itself)."""
-        strides = record.kind not in POINT_TO_POINT and not all(t.is_contiguous() for t in tensors)
+        """Whether gloo would refuse a mean, or mistake or refuse strides."""
+        strides = not all(t.is_contiguous() for t in tensors)
         return strides or (record.reduce == "AVG" and tensors[0].dtype is not torch.bool)
 
     def _helped(
@@ -234,9 +234,13 @@ class PythonGroup(dist.ProcessGroup):
         )
         call = CollectiveCall(request, record.number, outputs, inputs, *splits, record.peer, 0, None)
         work = _DispatchedWork(record, outputs, inputs, *splits, self._desc, self._recorder)
+
+        def end(done: Future[None]) -> None:
+            error = done.exception()
+            work.complete("" if error is None else str(error))
+
         with torch.no_grad():
-            error = on_gloo.start(self._inner, call).exception()
-        work.complete("" if error is None else str(error))
+            on_gloo.start(self._inner, call).add_done_callback(end)
         return _c10d._create_work_from_future(work.future)
 
     def _run(

@@ -67,11 +67,10 @@ def _all_gather(offload: Offload, call: CollectiveCall, ranks: int) -> Future[No
         if call.request.form in ("single", "coalesced"):
             for tensor, part in zip(call.outputs, parts, strict=True):
                 tensor.copy_(part.reshape(tensor.shape))
-        else:  # a list of one output for each rank; with several inputs one such list after the other
-            lists = zip(parts, range(0, len(call.outputs), ranks), strict=True)
-            for part, at in lists:
-                for tensor, row in zip(call.outputs[at : at + ranks], part, strict=True):
-                    tensor.copy_(row.view(tensor.shape))
+        else:  # for each rank a list of one output for each input
+            rows_of_lists = [part[rank] for rank in range(ranks) for part in parts]
+            for tensor, row in zip(call.outputs, rows_of_lists, strict=True):
+                tensor.copy_(row.view(tensor.shape))
 
     return _then(offload.all_gather(together, call), write)
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that starts a group's offloaded collectives one after the other, in the order of the program's calls."""
+"""A thread that starts a group's offloaded collectives, or its messages, in the order of the program's calls."""
 
 from __future__ import annotations
 
-import logging
 import queue
 import threading
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
 from offramp.torch import on_gloo
-from offramp.torch.agreement import POINT_TO_POINT, compare, described, settle
+from offramp.torch.agreement import POINT_TO_POINT, compare, described
 from offramp.torch.forms import start
 from offramp.torch.offload import DeclinedError, Gloo
 from offramp.torch.staging import staged
@@ -19,28 +18,29 @@ from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.torch.offload import CollectiveCall, Offload
+    from offramp.torch.openings import Openings
     from offramp.torch.place import OffloadGroup
-
-_log = logging.getLogger("offramp.torch")
 
 
 class Lane:
-    """Runs collectives by offloads, after all ranks have agreed on them.
+    """Runs collectives by offloads, after all ranks have agreed on them; or messages, which wait for no collective.
 
-    An offload is opened by all ranks together when it is first used. If one of them cannot, or declines a collective,
-    gloo runs it, on a separate group of the lane so that the program's order is unaffected.
+    All ranks open an offload together when it is first used. If one of them cannot, or declines a collective, gloo runs
+    it, on a separate group of the lane so that the program's order is unaffected.
     """
 
-    def __init__(self, place: OffloadGroup, rename: Callable[[int, str], None], *, agreed: bool) -> None:
+    def __init__(
+        self, place: OffloadGroup, openings: Openings, rename: Callable[[int, str], None], *, agreed: bool
+    ) -> None:
         """Start the thread of a group.
 
         Args:
             place: the group.
+            openings: opened by the lane of collectives; that of messages waits for it.
             rename: records, by a record's id, who runs the collective in the end.
             agreed: whether collectives have been compared already.
         """
-        self._place, self._rename, self._agreed = place, rename, agreed
-        self._open: dict[Offload, str] = {}
+        self._place, self._openings, self._rename, self._agreed = place, openings, rename, agreed
         self._calls: queue.SimpleQueue[tuple[Callable[[], None], Callable[[BaseException], str], Any] | None] = (
             queue.SimpleQueue()
         )
@@ -55,6 +55,14 @@ class Lane:
             (lambda: self._carry_out(offload, call, work), lambda error: self._line(offload, call, error), work)
         )
 
+    def put_opening(self, offload: Offload) -> None:
+        """Queue the opening of an offload, which all ranks do."""
+
+        def open_() -> None:
+            self._openings.open(offload)
+
+        self._calls.put((open_, str, None))
+
     def put_barrier(self, gloos: Any, work: Any) -> None:
         """Queue a barrier: it begins once the collectives before it are over, and ends with gloo's own (``gloos``)."""
 
@@ -67,29 +75,25 @@ class Lane:
         self._calls.put((meet, lambda error: self._text("barrier", work.about.number, Gloo.name, error), work))
 
     def close(self, timeout_s: float, *, drain: bool) -> None:
-        """End the thread and release the offloads, after finishing (``drain``) or failing what waits."""
+        """End the thread, after finishing (``drain``) or failing what waits."""
         self._closing = not drain
         self._calls.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
         self._closing = True
-        for offload in self._open:
-            try:
-                offload.close()
-            except Exception as error:
-                _log.warning("offload %s: %s", offload.name, error)
-        self._open.clear()
 
     def _serve(self) -> None:
         while (task := self._calls.get()) is not None:
             carry_out, line, work = task
             if self._closing:
-                work.complete("aborted")
+                if work is not None:
+                    work.complete("aborted")
                 continue
             try:
                 carry_out()
             except BaseException as error:
-                work.complete(line(error))
+                if work is not None:
+                    work.complete(line(error))
 
     def _carry_out(self, offload: Offload, call: CollectiveCall, work: Any) -> None:
         request = call.request
@@ -102,10 +106,9 @@ class Lane:
                 call.number,
                 described(request.kind, request.form, dtype, shape, request.reduce, call.peer),
             )
-        if offload not in self._open:
-            self._open[offload] = self._opened(offload)
+        problem = self._openings.open(offload) if together else self._openings.problem(offload)
         here, bring_back = staged(call)
-        moving = None if self._open[offload] or isinstance(offload, Gloo) else self._started(offload, here)
+        moving = None if problem or isinstance(offload, Gloo) else self._started(offload, here)
         if moving is None:
             self._rename(work.about.id, Gloo.name)
             moving = on_gloo.start(self._place.control, here)
@@ -127,18 +130,6 @@ class Lane:
             return start(offload, call, self._place.size)
         except DeclinedError:
             return None
-
-    def _opened(self, offload: Offload) -> str:
-        """Open an offload on all ranks; returns why it cannot be used, the same on every rank, or an empty text."""
-        fault = ""
-        try:
-            offload.open(self._place)
-        except Exception as error:
-            fault = str(error) or type(error).__name__
-        problem = settle(self._place.control, fault)
-        if problem:
-            _log.warning("group %s goes on without offload %s: %s", self._place.name, offload.name, problem)
-        return problem
 
     def _line(self, offload: Offload, call: CollectiveCall, error: BaseException) -> str:
         return self._text(call.request.kind, call.number, offload.name, error)

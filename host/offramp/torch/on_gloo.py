@@ -71,8 +71,9 @@ def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
             reduced = dist.ReduceOptions()
             reduced.reduceOp = op
             return _rooted(reduced, call, lambda o: group.reduce(outs, o))
-        case "all_gather", "list":
-            return group.allgather([outs], ins)
+        case "all_gather", "list" | "lists":  # for each rank a list of one output for each input
+            by_input = [outs[at :: len(ins)] for at in range(len(ins))]
+            return _each(lambda rows, each: group.allgather([rows], [each]), by_input, ins)
         case "all_gather", _:
             return _each(group._allgather_base, outs, ins)
         case "reduce_scatter", "list":
@@ -115,6 +116,6 @@ def _reducing(op: Any, begin: Any) -> Any:
     return begin(options)
 
 
-def _each(begin: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> None:
+def _each(begin: Any, outputs: Sequence[Any], inputs: Sequence[torch.Tensor]) -> None:
     for work in [begin(a, b) for a, b in zip(outputs, inputs, strict=True)]:
         work.wait()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,11 +36,19 @@ class OffloadGroup:
     store: Any
     timeout: timedelta
     _groups: dict[str, dist.ProcessGroup] = field(default_factory=dict)
+    _making: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def control(self) -> dist.ProcessGroup:
         """A gloo group of all ranks, for the thread that starts offloaded collectives."""
         group = self.group(range(self.size), "control")
+        assert group is not None
+        return group
+
+    @property
+    def comparing(self) -> dist.ProcessGroup:
+        """A gloo group of all ranks, for the program's thread, which compares collectives before it starts them."""
+        group = self.group(range(self.size), "compare")
         assert group is not None
         return group
 
@@ -50,9 +59,14 @@ class OffloadGroup:
         """
         if self.rank not in ranks:
             return None
-        if label in self._groups:
-            return self._groups[label]
-        store = c10d.PrefixStore(f"offramp/{label}/{ranks[0]}/", self.store)
+        with self._making:
+            known = self._groups.get(label)
+        return known if known is not None else self._new_group(ranks, label)
+
+    def _new_group(self, ranks: Sequence[int], label: str) -> dist.ProcessGroup:
+        # Ranks meet by the store. A client of it waits for one key at a time, so a thread that waited by the program's
+        # would keep the program from telling others its own keys, for which they may wait.
+        store = c10d.PrefixStore(f"offramp/{label}/{ranks[0]}/", self.store.clone())
         mine = list(ranks).index(self.rank)
         backend = dist.ProcessGroupGloo(store, mine, len(ranks), self.timeout)
         group: dist.ProcessGroup = c10d.ProcessGroup(store, mine, len(ranks))
@@ -68,7 +82,8 @@ class OffloadGroup:
         world.tags_to_pg.setdefault(tag, []).append(group)
         world.pg_to_tag[group] = tag
         c10d._register_process_group(name, group)
-        self._groups[label] = group
+        with self._making:
+            self._groups[label] = group
         return group
 
     def close(self) -> None:

@@ -78,6 +78,16 @@ def test_a_receive_without_a_source_takes_what_any_rank_sends(settings):
     assert sorted(results) == [(rank, 10.0 * rank + number) for rank in (1, 2) for number in (1, 2)]
 
 
+def test_a_message_waits_neither_for_other_ranks_nor_for_collectives_begun_before_it():
+    _, heard = run(torch_as_gloo.before_others, ranks=3)
+    assert sorted(heard) == [[1.0, 2.0, 3.0], [3.0], [3.0]]
+
+
+def test_collectives_are_compared_apart_from_those_that_an_offload_carries_out():
+    _, heard = run(torch_as_gloo.verified)
+    assert heard == [[0.0, 2.0, 4.0, 6.0, 8.0, 10.0]] * 2
+
+
 def test_a_wait_for_an_offload_ends_with_the_group_s_timeout():
     (line, took), _ = run(torch_as_gloo.endless)
     assert line == "recv 2 on rank 0 of group 0: Timed out waiting 2000ms for the operation to complete"
@@ -93,6 +103,17 @@ def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("2 of 2 runs")
+
+
+def test_random_programs_end_on_offloads_as_on_gloo(tmp_path):
+    support = Path(torch_as_gloo.__file__).parent
+    path = os.pathsep.join([str(support), *sys.path])
+    command = [sys.executable, str(support / "torch_random.py"), "--runs", "3", "--out", str(tmp_path / "random.json")]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": path}
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 of 3 runs")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -235,7 +236,8 @@ class AllToAll:
             raise OfframpError(f"input is on {tensor.device}: expected {expected} for this group or endpoint")
 
     def _serve(self) -> None:
-        decompose([[0]])  # its machine code is made while nobody waits for it
+        with contextlib.suppress(Exception):  # whoever needs it gets the error
+            decompose([[0]])  # its machine code is made while nobody waits for it
         while (task := self._tasks.get()) is not None:
             try:
                 self._carry_out(task)

@@ -46,8 +46,9 @@ Tensors flat(const std::vector<Tensors>& lists) {
   return out;
 }
 
-// Tensors for gloo, which takes a tensor's memory from front to back whatever its strides (pytorch#192920): the same
-// ones where that is right, else copies, which return to the tensors when the work is over if they are `outputs`.
+// Tensors for gloo, which takes a tensor's memory from front to back whatever its strides (pytorch#192920), or refuses it
+// in a message: the same ones where that is right, else copies, which return to the tensors when the work is over if they
+// are `outputs`.
 Tensors dense(const Tensors& tensors, Finish& finish, bool outputs) {
   Tensors out;
   for (const auto& tensor : tensors) {
@@ -331,19 +332,28 @@ class Backend : public c10d::Backend {
   WorkPtr send(Tensors& tensors, int to_rank, int tag) override {
     return run(
         {"send", "single", "offramp:send", OpType::SEND, {}, tensors, c10d::kUnsetTimeout, "", to_rank, {}, {tag}},
-        [&](c10d::Backend& to, Finish& finish) { return to.send(tensors, to_rank, tag); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto given = dense(tensors, finish, false);
+          return to.send(given, to_rank, tag);
+        });
   }
 
   WorkPtr recv(Tensors& tensors, int from_rank, int tag) override {
     return run(
         {"recv", "single", "offramp:recv", OpType::RECV, tensors, {}, c10d::kUnsetTimeout, "", from_rank, {}, {tag}},
-        [&](c10d::Backend& to, Finish& finish) { return to.recv(tensors, from_rank, tag); });
+        [&](c10d::Backend& to, Finish& finish) {
+          auto into = dense(tensors, finish, true);
+          return to.recv(into, from_rank, tag);
+        });
   }
 
   WorkPtr recvAnysource(Tensors& tensors, int tag) override {
     return run(
-        {"recv", "any", "offramp:recv", OpType::RECVANYSOURCE, tensors, {}, c10d::kUnsetTimeout, "", -1, {}, {tag}},
-        [&](c10d::Backend& to, Finish& finish) { return to.recvAnysource(tensors, tag); });
+        {"recv", "any", "offramp:recvAnySource", OpType::RECVANYSOURCE, tensors, {}, c10d::kUnsetTimeout, "", -1, {}, {tag}},
+        [&](c10d::Backend& to, Finish& finish) {
+          auto into = dense(tensors, finish, true);
+          return to.recvAnysource(into, tag);
+        });
   }
 
   WorkPtr barrier(const c10d::BarrierOptions& opts) override {
@@ -484,7 +494,7 @@ class Backend : public c10d::Backend {
       return nullptr;
     }
     ++offloaded_;
-    work->profile(call.title, call.inputs);
+    work->profile(call.title, call.inputs.empty() ? call.outputs : call.inputs);
     return remember(work);
   }
 

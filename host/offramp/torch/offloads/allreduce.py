@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 
 import torch
+import torch.distributed as dist
 
 from offramp.allreduce.reducer import AllReduceNetwork, AllReducer
 from offramp.fpga.card import SCHEME
@@ -16,7 +17,6 @@ from offramp.torch.types import NUMBERS
 from offramp_base.errors import OfframpError
 from offramp_base.unreachable import expect_switch
 
-_JOB = "offramp/allreduce/job"
 _known_jobs: set[int] = set()
 """Existing jobs on the switches that groups of this process use; a job belongs to one group."""
 _PARTING_S = 10.0
@@ -66,9 +66,9 @@ class InSwitch(Offload):
             _known_jobs.add(settings.job)
             job, control = settings.job, ""
         else:
-            if place.rank == 0:
-                place.store.set(_JOB, str(secrets.randbits(32)))
-            job, control = int(place.store.get(_JOB)), settings.control or ""
+            drawn = torch.tensor([secrets.randbits(32)])
+            dist.broadcast(drawn, group=place.control, group_src=0)
+            job, control = int(drawn), settings.control or ""
         network = AllReduceNetwork(link, control, ports, pages=settings.pages, segments=settings.segments)
         self._reducer = AllReducer(network, place.rank, place.size, job, place.timeout.total_seconds())
 

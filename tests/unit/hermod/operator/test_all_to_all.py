@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 import coflow_ranks  # noqa: E402
 from endpoints import SECONDS, endpoints  # noqa: E402
 from offramp.hermod.endhost import Tuning  # noqa: E402
-from offramp.hermod.operator import AllToAll  # noqa: E402
+from offramp.hermod.operator import AllToAll, all_to_all  # noqa: E402
 from offramp.workers.processes import PRELOAD, run_workers  # noqa: E402
 from offramp_base.errors import OfframpError  # noqa: E402
 
@@ -133,6 +133,20 @@ def test_rows_that_do_not_fit_a_known_exchange_end_all_ranks():
             there.start(torch.zeros(5), like=exchange.transposed)
         with pytest.raises(OfframpError, match="rank 1: input: splits sum to 4, it has 5 rows"):
             waiting.wait()
+
+
+def test_a_preparation_that_fails_leaves_the_operator_at_work(monkeypatch):
+    calls = []
+
+    def failing(rows):
+        calls.append(rows)
+        raise RuntimeError("dictionary changed size during iteration")
+
+    monkeypatch.setattr(all_to_all, "decompose", failing)
+    with pair() as operators:
+        handles = [each.all_to_all_single(torch.zeros(4), torch.arange(4.0), async_op=True) for each in operators]
+        assert [handle.wait(SECONDS).tolist() for handle in handles] == [[0, 1, 0, 1], [2, 3, 2, 3]]
+    assert calls[:2] == [[[0]], [[0]]]
 
 
 def test_operators_need_a_group_and_sane_settings():

@@ -17,7 +17,7 @@ from offramp_p4_tools.bmv2.write.v1model import V1modelDocument
 if TYPE_CHECKING:
     from offramp_p4 import ir
 
-__all__ = ["bmv2_text", "calculations", "to_json"]
+__all__ = ["bmv2_text", "calculations", "document_text", "to_json"]
 
 _DOCUMENTS: Final[dict[str, Callable[[ir.Program], Document]]] = {
     "V1Switch": V1modelDocument,
@@ -64,3 +64,12 @@ def bmv2_text(program: ir.Program) -> str:
         OfframpError: bmv2's format cannot express it.
     """
     return json.dumps(to_json(program), indent=2) + "\n"
+
+
+def document_text(program: ir.Program) -> str:
+    """The document that bmv2's clients know a program by: the one that it was read from, else the one written here.
+
+    Raises:
+        OfframpError: bmv2's format cannot express it.
+    """
+    return program.source if isinstance(program, CompiledProgram) else bmv2_text(program)

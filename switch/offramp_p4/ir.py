@@ -609,5 +609,12 @@ class Program:
     source: str = ""  # the whole source after inclusion, for a P4Runtime device config
 
 
+@dataclass(eq=False, slots=True)
 class CompiledProgram(Program):
-    """A program that was compiled elsewhere, for bmv2; its P4Info comes with it."""
+    """A program that was compiled elsewhere, for bmv2; its P4Info comes with it.
+
+    Attributes:
+        calculations: the calls that compute each hash of the document, by its name.
+    """
+
+    calculations: dict[str, list[ExternCall]] = field(default_factory=dict)

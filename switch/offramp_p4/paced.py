@@ -47,6 +47,7 @@ class PacedSwitch:
         self.meters, self.profiles, self.value_sets = switch.meters, switch.profiles, switch.value_sets
         self.filters, self.direct_registers = switch.filters, switch.direct_registers
         self.pre, self.port_metadata, self.generator = switch.pre, switch.port_metadata, switch.generator
+        self.crcs = switch.crcs
         self.queued = QueuedSwitch(switch, config)
         self._nothing_leaves()
 

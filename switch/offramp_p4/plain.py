@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from offramp_p4.tm.joint import Joint, Mark
     from offramp_p4.tna.filter_state import FilterState
     from offramp_p4.tna.generator import PacketGenerator
+    from offramp_p4.v1model.crc import CustomCrcs
 
 
 class PlainSwitch(ABC):
@@ -64,6 +65,7 @@ class PlainSwitch(ABC):
         self.direct_registers: dict[str, RegisterState] = getattr(objects, "direct_registers", {})
         self.port_metadata: dict[int, bytes] = getattr(objects, "port_metadata", {})
         self.pre: ReplicationEngine = objects.pre
+        self.crcs: CustomCrcs | None = getattr(objects, "crcs", None)
         self.generator: PacketGenerator | None = getattr(objects, "generator", None)
 
     @property

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from offramp_p4.runtime.device import P4Device
     from offramp_p4.runtime.server import Server
     from offramp_p4.runtime.wire import ServiceEndpoint
+    from offramp_p4.trace.model import PacketTrace
 
 __all__ = ["RunningSwitch", "Settings", "build", "run"]
 
@@ -126,8 +127,10 @@ class RunningSwitch:
         self.forwarder.stop()
 
 
-def build(settings: Settings) -> RunningSwitch:
+def build(settings: Settings, traces: Callable[[PacketTrace], object] | None = None) -> RunningSwitch:
     """Load the program, open the ports, start the server.
+
+    ``traces`` gets the trace of each packet, which only the Python engine has.
 
     Raises:
         OfframpError: the program is refused, a port cannot be opened, the address is in use.
@@ -139,10 +142,10 @@ def build(settings: Settings) -> RunningSwitch:
     from offramp_p4.runtime.translation import Translations
 
     trace = None
-    if settings.log is not None or settings.traces is not None:
+    if settings.log is not None or settings.traces is not None or traces is not None:
         from offramp_p4.trace.sinks import TraceSink
 
-        trace = TraceSink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2)
+        trace = TraceSink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2, further=traces)
     debugger = None
     if settings.debug is not None:
         from offramp_p4.extensions import DEBUGGERS, extension
@@ -261,17 +264,20 @@ def _listen(settings: Settings, device: P4Device, panel: FrontPanel, servers: di
 
 
 def run(
-    settings: Settings, ready: Callable[[RunningSwitch], None], ending: Callable[[], None] = lambda: None
+    settings: Settings,
+    ready: Callable[[RunningSwitch], None],
+    ending: Callable[[], None] = lambda: None,
+    traces: Callable[[PacketTrace], object] | None = None,
 ) -> RunningSwitch:
     """Run a switch in the main thread until SIGINT or SIGTERM.
 
-    ``ready`` is called once it answers, ``ending`` before it closes its ports.
+    ``ready`` is called once it answers, ``ending`` before it closes its ports; ``traces`` as for :func:`build`.
 
     Raises:
         OfframpError: it cannot start.
     """
     with without_collection():  # which takes a sixth of a start
-        running = build(settings)
+        running = build(settings, traces)
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         running.stop()

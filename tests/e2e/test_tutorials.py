@@ -41,6 +41,11 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "PYTHONPATH": str(folder / "python")}
 
 
+def test_the_page_counts_the_exercises() -> None:
+    page = (Path(__file__).parents[2] / "docs/bmv2.md").read_text()
+    assert f"All {len(EXERCISES)} exercises of [p4lang/tutorials]" in page
+
+
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_solution_builds(name: str, tutorials: Path) -> None:
     folder = tutorials / "tutorials/exercises" / name

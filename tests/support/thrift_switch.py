@@ -11,6 +11,7 @@ from typing import Any
 
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
+from offramp_p4_tools.dropin.event_log import EventLog
 from offramp_p4_tools.dropin.nanomsg import Publisher
 from offramp_p4_tools.dropin.thrift import cli
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
@@ -24,12 +25,17 @@ def serving(
     swap: bool = False,
     engine: str = "python",
     notifications: Publisher | None = None,
+    events: EventLog | None = None,
     **settings: Any,
 ) -> Iterator[ThriftServer]:
     """The services of a switch that runs ``source``; ``swap``: it may be replaced."""
-    running = build(Settings(program=str(source), address="127.0.0.1:0", engine=engine, **settings))
+    running = build(Settings(program=str(source), address="127.0.0.1:0", engine=engine, **settings), events)
     try:
         with ThriftServer(running, 0, swap=swap, notifications=notifications) as server:
+            if events is not None:
+                device = running.device
+                events.follow(lambda: None if device.pipeline is None else device.pipeline.program)
+                events.handle = server.handle
             yield server
     finally:
         for port in running.ports.values():

@@ -33,6 +33,7 @@ _SHARED: Final = (
     (offset(at.SwitchMemory.rss_key), offset(at.SwitchMemory.rss_key) + 1),
     (offset(at.SwitchMemory.hosts), offset(at.SwitchMemory.hosts) + at.TableRecord.WORDS),
     (offset(at.SwitchMemory.lives_us), at.SwitchMemory.learn + 1),
+    (offset(at.SwitchMemory.crcs), at.SwitchMemory.crc_count + 1),
 )
 """Words before those of a program's objects, from the first to the one behind the last, that cores have in common."""
 _OWN: Final = (

@@ -53,3 +53,9 @@ def _set(expression: Any, value: object) -> None:
         expression.int64_value = value
     else:
         expression.string_value = str(value)
+
+
+def control_name(name: str, annotations: Annotations) -> str:
+    """The name the control plane sees: ``@name`` or the source's."""
+    note = annotations.get("name")
+    return str(note.args[0]) if note is not None and note.args else name

@@ -6,13 +6,13 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import config
 from offramp_p4 import ir
 from offramp_p4.architecture import TNA, architecture_of
-from offramp_p4.runtime.annotations import annotate
+from offramp_p4.runtime.annotations import annotate, control_name
 from offramp_p4.runtime.ids import SymbolTable, explicit_id, field_ids
 from offramp_p4.runtime.tna_externs import standard_externs
 from offramp_p4.runtime.typespec import TypeCatalog, flatten, padded, width_of
@@ -50,6 +50,10 @@ def generate(program: ir.Program) -> Any:
         raise OfframpError(f"{program.file}: P4Info cannot describe this program: {error}") from None
 
 
+_ENGINES: Final = ("PacketReplicationEngine", "BufferingQueueingEngine")
+"""Arguments of PSA's package, which no declaration names."""
+
+
 class _P4InfoGenerator:
     def __init__(self, program: ir.Program) -> None:
         self.program = program
@@ -78,10 +82,18 @@ class _P4InfoGenerator:
                 self._controller_header(header)
         for value_set in program.value_sets:
             self._value_set(value_set)
+        if not self.info.HasField("type_info") and any(map(self._touches_types, reachable)):
+            self.info.type_info.SetInParent()
         for name, element in self.digests.items():
             digest = self.info.digests.add()
             self._preamble(digest, "DIGEST", name, {})
             digest.type_spec.CopyFrom(self.types.spec(element))
+
+    def _touches_types(self, node: object) -> bool:
+        """Whether p4c looks for types of what it meets in a control, and then leaves an empty list even of none."""
+        if isinstance(node, ir.ExternCall) and not node.extern and node.method != "verify":
+            return self.program.main.type_name == "V1Switch"
+        return isinstance(node, ir.ExternInstance) and node.extern not in _ENGINES
 
     def _collect(self) -> None:
         add = self.symbols.add
@@ -284,8 +296,10 @@ class _P4InfoGenerator:
         for name, leaf in leaves:
             if "hidden" in notes.get(name, {}):
                 continue
-            field = metadata.metadata.add(id=ids[name], name=name, bitwidth=width_of(leaf))
+            known = control_name(name, notes.get(name, {}))
+            field = metadata.metadata.add(id=ids[name], name=known, bitwidth=width_of(leaf))
             annotate(field, notes.get(name, {}))
+            self.info.type_info.SetInParent()
             self._type_name(field, leaf)
 
     def _value_set(self, value_set: ir.ValueSet) -> None:
@@ -330,12 +344,6 @@ def key_values(note: Annotation) -> list[tuple[str, object]]:
     """The pairs of ``@note[key=value]``, or of ``@note(key = value)``, whose arguments are texts."""
     texts = (_PAIR.fullmatch(str(arg)) for arg in note.args)
     return [*note.kv, *((pair[1], pair[2].strip('"')) for pair in texts if pair is not None)]
-
-
-def control_name(name: str, annotations: ir.Annotations) -> str:
-    """The name the control plane sees: ``@name`` or the source's."""
-    note = annotations.get("name")
-    return str(note.args[0]) if note is not None and note.args else name
 
 
 def argument(extern: ir.ExternInstance, name: str, position: int) -> int:

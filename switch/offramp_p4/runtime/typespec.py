@@ -7,7 +7,7 @@ from typing import Any
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import config
-from offramp_p4.runtime.annotations import annotate
+from offramp_p4.runtime.annotations import annotate, control_name
 from offramp_p4.types import (
     BOOL,
     ERROR,
@@ -16,6 +16,7 @@ from offramp_p4.types import (
     Header,
     List,
     Newtype,
+    Nominal,
     Stack,
     Struct,
     Structure,
@@ -53,6 +54,15 @@ def translation(t: Type) -> tuple[str, int | None] | None:
         return str(uri), kind
     text = str(kind).replace(" ", "")
     return str(uri), int(text[4:-1]) if text.startswith("bit<") else None
+
+
+def type_name(t: Nominal) -> str:
+    """The name of a type for the controller: ``@name``, else the source's, of a generic one with its arguments."""
+    base, generic, arguments = t.name.partition("<")
+    name = f"{base}_{arguments}" if generic else base
+    for char, other in (("<", ""), (">", ""), (", ", "_"), (" ", ""), (".", "_")):
+        name = name.replace(char, other)
+    return control_name(name, t.annotations)
 
 
 class TypeCatalog:
@@ -124,49 +134,51 @@ class TypeCatalog:
 
     def _enum(self, spec: Any, t: Enum) -> None:
         if t.base is None:
-            spec.enum.name = t.name
-            if t.name not in self._info.enums:
-                enum = self._info.enums[t.name]
-                for name in t.members:
-                    enum.members.add(name=name)
+            name = spec.enum.name = type_name(t)
+            if name not in self._info.enums:
+                enum = self._info.enums[name]
+                for member in t.members:
+                    enum.members.add(name=member)
             return
-        spec.serializable_enum.name = t.name
-        if t.name not in self._info.serializable_enums:
-            enum = self._info.serializable_enums[t.name]
+        name = spec.serializable_enum.name = type_name(t)
+        if name not in self._info.serializable_enums:
+            enum = self._info.serializable_enums[name]
             enum.underlying_type.bitwidth = t.base.width
-            for name, value in t.members.items():
-                enum.members.add(name=name, value=padded(value & t.base.mask, t.base.width))
+            for member, value in t.members.items():
+                enum.members.add(name=member, value=padded(value & t.base.mask, t.base.width))
 
     def _stack(self, spec: Any, t: Stack) -> None:
         if not isinstance(t.element, Header | Union):
             raise OfframpError(f"an array of {t.element} has no representation in P4Runtime")
         self.spec(t.element)
         if isinstance(t.element, Union):
-            spec.header_union_stack.header_union.name = t.element.name
+            spec.header_union_stack.header_union.name = type_name(t.element)
             spec.header_union_stack.size = t.size
         else:
-            spec.header_stack.header.name = t.element.name
+            spec.header_stack.header.name = type_name(t.element)
             spec.header_stack.size = t.size
 
     def _structure(self, spec: Any, t: Structure) -> None:
         if isinstance(t, Struct):
-            spec.struct.name = t.name
-            if t.name not in self._info.structs:
-                struct = self._info.structs[t.name]
+            name = spec.struct.name = type_name(t)
+            if name not in self._info.structs:
+                struct = self._info.structs[name]
                 for f in t.fields:
-                    struct.members.add(name=f.name).type_spec.CopyFrom(self.spec(f.type))
+                    struct.members.add(name=control_name(f.name, f.annotations)).type_spec.CopyFrom(self.spec(f.type))
         elif isinstance(t, Header):
-            spec.header.name = t.name
-            if t.name not in self._info.headers:
-                struct = self._info.headers[t.name]
-                for name, leaf in flatten(t):
-                    struct.members.add(name=name).type_spec.CopyFrom(self.spec(strip(leaf)).bitstring)
+            name = spec.header.name = type_name(t)
+            if name not in self._info.headers:
+                struct = self._info.headers[name]
+                for field, leaf in flatten(t):
+                    struct.members.add(name=field).type_spec.CopyFrom(self.spec(strip(leaf)).bitstring)
         else:
-            spec.header_union.name = t.name
-            if t.name not in self._info.header_unions:
-                struct = self._info.header_unions[t.name]
+            name = spec.header_union.name = type_name(t)
+            if name not in self._info.header_unions:
+                struct = self._info.header_unions[name]
                 for f in t.fields:
-                    struct.members.add(name=f.name).header.CopyFrom(self.spec(f.type).header)
+                    struct.members.add(name=control_name(f.name, f.annotations)).header.CopyFrom(
+                        self.spec(f.type).header
+                    )
 
 
 def flatten(t: Structure, prefix: str = "") -> list[tuple[str, Type]]:

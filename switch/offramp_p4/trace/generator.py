@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ class TracingGenerator(Generator):
             self._count(stmt)
         level = ""
         if isinstance(stmt, ir.If):
+            if self.recorder.full:
+                stmt = _with_else(stmt)
             self._expect_branches(stmt)
         elif isinstance(stmt, ir.Eval) and isinstance(stmt.expr, ir.ApplyCall | ir.ActionCall):
             call = stmt.expr
@@ -86,6 +89,12 @@ class TracingGenerator(Generator):
     def _note_branch(self, stmt: ir.If, taken: bool) -> None:
         place = f"{Path(stmt.pos.file).name}:{stmt.pos.line}"
         self.line(f"{self.note}.add('branch', {place!r}, taken={taken})")
+
+
+def _with_else(stmt: ir.If) -> ir.If:
+    """An ``if`` of which every outcome is a branch, whatever its ``else`` is."""
+    inner = [] if stmt.otherwise is None else [stmt.otherwise]
+    return replace(stmt, otherwise=ir.Block(inner, pos=stmt.pos))
 
 
 class _NestedActions(dict[str, Any]):

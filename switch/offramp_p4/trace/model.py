@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from offramp_p4.state import TableEntry
 
 Cause = Literal[
     "arrival", "resubmit", "recirculate", "unicast", "multicast", "ingress clone", "egress clone", "mirror", "CPU"
@@ -23,7 +26,7 @@ class Event:
     block      parser or control
     state      parser state
     extract    header                  fields
-    emit       header                  (TNA only)
+    emit       header                  (TNA; v1model where the sink is ``full``)
     select     state that comes next   values (those of the select)
     error      parser error
     branch     file:line of the if     taken
@@ -47,6 +50,8 @@ class Event:
     name: str
     detail: dict[str, Any] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    entry: TableEntry | None = None
+    """The entry that a table's look-up has found, for those who read traces in this process."""
 
     def to_json(self) -> dict[str, Any]:
         """This event and those within."""

@@ -57,7 +57,7 @@ class _TracedTable:
         matched: dict[str, Any] = {"match": dict(zip(names, map(match_text, entry.keys), strict=True))}
         if self._state.needs_priority:
             matched["priority"] = entry.priority
-        event.detail["entry"] = matched
+        event.detail["entry"], event.entry = matched, entry
         if isinstance(entry.action, ActionData):
             event.detail.update(self.action(entry.action))
         return entry

@@ -21,10 +21,11 @@ class Recorder:
     Attributes:
         chooser: chooser in place of the hash of action selectors; None: the hash decides.
         lines: counts of the runs of each source line, by file and line; None: nobody counts them.
+        full: whether somebody wants to know every outcome of an ``if`` and what v1model's deparser emits.
     """
 
-    def __init__(self, lines: dict[tuple[str, int], int] | None = None) -> None:
-        self.lines = lines
+    def __init__(self, lines: dict[tuple[str, int], int] | None = None, *, full: bool = False) -> None:
+        self.lines, self.full = lines, full
         self.chooser: MemberChooser | None = None
         self._stack: list[list[Event]] = [[]]
 

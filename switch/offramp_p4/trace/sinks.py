@@ -24,13 +24,24 @@ class TraceSink:
         log: file for trees; ``-`` is the standard output, None writes none.
         lines: file for JSON lines, None writes none.
         like_bmv2: the log has the lines of bmv2's ``--log-console`` in place of trees.
+        further: another sink of the same traces; None: there is none.
 
     Raises:
         OfframpError: a file cannot be written.
     """
 
-    def __init__(self, log: str | None, lines: str | None, *, like_bmv2: bool = False) -> None:
+    def __init__(
+        self,
+        log: str | None,
+        lines: str | None,
+        *,
+        like_bmv2: bool = False,
+        further: Callable[[PacketTrace], object] | None = None,
+    ) -> None:
         from rich.console import Console
+
+        self._further = further
+        self.full = getattr(further, "full", False)
 
         file = None if log is None else _open(log)
         self._text = file if like_bmv2 else None
@@ -40,7 +51,8 @@ class TraceSink:
     @property
     def lines_alone(self) -> Callable[[memoryview], object] | None:
         """What writes lines of the log, if nothing else is wanted: then the native engine can make them."""
-        return self._write_bytes if self._text is not None and self._lines is None else None
+        alone = self._text is not None and self._lines is None and self._further is None
+        return self._write_bytes if alone else None
 
     def _write_bytes(self, lines: memoryview) -> None:
         """Write lines in UTF-8, at once."""
@@ -63,6 +75,8 @@ class TraceSink:
         """Write one trace."""
         from offramp_p4.trace.render import tree
 
+        if self._further is not None:
+            self._further(trace)
         if self._trees is not None:
             self._trees.print(tree(trace))
         if self._text is not None:

@@ -29,7 +29,7 @@ class Spans:
     """
 
     def __init__(self, sink: Callable[[PacketTrace], object]) -> None:
-        self.recorder = Recorder(getattr(sink, "lines", None))
+        self.recorder = Recorder(getattr(sink, "lines", None), full=getattr(sink, "full", False))
         self.trace = PacketTrace(0, 0, b"")
         self.current: Span | None = None
         self._sink = sink

@@ -35,7 +35,8 @@ class TracedTarget(V1Target):
     ) -> None:
         super().__init__(program, layout, parser, **options)
         self.recorder = recorder
-        self.externs = traced(self.externs, Notes(partial(_cells, self.objects), _silent), recorder)
+        notes = Notes(partial(_cells, self.objects), _silent, emits=recorder.full)
+        self.externs = traced(self.externs, notes, recorder)
 
 
 class TracedPortableTarget(PortableTarget):

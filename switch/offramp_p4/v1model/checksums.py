@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
@@ -13,6 +14,7 @@ from offramp_p4.engine.packing import packed
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Enum, Header, strip
 from offramp_p4.v1model import hashing
+from offramp_p4.v1model.crc import custom_algorithm
 from offramp_p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:
@@ -32,13 +34,15 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
     }
 
 
-def _algorithm(target: V1Target, g: Generator, e: ir.Expr) -> str:
+def _algorithm(target: V1Target, g: Generator, call: ir.ExternCall, e: ir.Expr) -> str:
     """The name of the function for a HashAlgorithm that must be known when the program is loaded."""
     if not isinstance(e, ir.Const) or not isinstance(e.type, Enum) or not isinstance(e.value, int):
         raise Unsupported(e.pos, "a hash algorithm that is not a constant")
     name = e.type.member(e.value)
     if name is None:
         raise Unsupported(e.pos, f"hash algorithm {e.value}")
+    if custom_algorithm(call) is not None:
+        return g.bind(partial(target.objects.crcs.compute, call), name)
     return _bound(target, g, name)
 
 
@@ -62,7 +66,7 @@ def _width(e: ir.Expr) -> Bits:
 def _hash(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     result, base, data, top = (argument(e, i) for i in (0, 2, 3, 4))
     into = lvalues.lvalue(g, result)
-    function = _algorithm(target, g, argument(e, 1))
+    function = _algorithm(target, g, e, argument(e, 1))
     start = g.temporary(g.value(base), "base")
     value = f"{function}({packed(g, data)})"
     modulus = g.value(top)
@@ -79,7 +83,7 @@ def _sum(target: V1Target, g: Generator, e: ir.ExternCall, *, payload: bool) -> 
     data = packed(g, argument(e, 1))
     if payload:
         data = f"{data} + m[{FRAME}][m[{CURSOR}]:]"
-    return f"{_algorithm(target, g, argument(e, 3))}({data}) & {_width(argument(e, 2)).mask}"
+    return f"{_algorithm(target, g, e, argument(e, 3))}({data}) & {_width(argument(e, 2)).mask}"
 
 
 def _verify(target: V1Target, g: Generator, e: ir.ExternCall, *, payload: bool) -> str:

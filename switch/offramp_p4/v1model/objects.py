@@ -11,6 +11,7 @@ from offramp_p4.engine.objects import ProgramObjects
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionProfileState, CounterState, MeterState, RegisterState
 from offramp_p4.types import BOOL, Bits, Enum, strip
+from offramp_p4.v1model.crc import CustomCrcs
 
 Object = RegisterState | CounterState | MeterState | ActionProfileState
 Maker = Callable[[ir.ExternInstance], Object]
@@ -95,9 +96,23 @@ class ExternProgramObjects(ProgramObjects):
 
     Attributes:
         makers: makers of externs' state, by the extern's name.
+        crcs: parameters of custom CRCs.
     """
 
     makers: ClassVar[Mapping[str, Maker]] = _MAKERS
+
+    def __init__(self, program: ir.Program) -> None:
+        self.crcs = self.make_crcs(program)
+        super().__init__(program)
+
+    def make_crcs(self, program: ir.Program) -> CustomCrcs:
+        """The parameters of custom CRCs."""
+        return CustomCrcs(program)
+
+    def reset(self) -> None:
+        """Everything as it was when the program was loaded."""
+        super().reset()
+        self.crcs.reset()
 
     def make(self, i: ir.ExternInstance) -> Object | None:
         """The state of an extern instance; None if it has none."""

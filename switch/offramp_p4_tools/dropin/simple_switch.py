@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from offramp_p4.serve import RunningSwitch
     from offramp_p4.settings import Settings
     from offramp_p4.tm.config import TmConfig
+    from offramp_p4_tools.dropin.event_log import EventLog
     from offramp_p4_tools.dropin.nanomsg import Publisher
 
 GRPC: Final = "simple_switch_grpc"
@@ -32,12 +33,11 @@ _KNOWN: Final[dict[str, Takes]] = {
     "--help": "nothing", "--grpc-server-addr": "value", "--grpc-server-cacert": "value", "--grpc-server-cert": "value",
     "--grpc-server-key": "value", "--cpu-port": "value", "--drop-port": "value", "--priority-queues": "value",
     "--gnmi-server-addr": "value", "--enable-swap": "nothing",
-    "--notifications-addr": "value", "--use-files": "value",
+    "--notifications-addr": "value", "--use-files": "value", "--nanolog": "value",
 }  # fmt: skip
 _IGNORED: Final[dict[str, Takes]] = {
     **dict.fromkeys(
         (
-            "--nanolog",
             "--packet-in",
             "--log-file-max-size",
             "--log-file-max-files",
@@ -190,28 +190,45 @@ def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
     from offramp_p4.serve import run
 
     with ExitStack() as stack:
+        publishers: dict[str, str] = {}
+        events: EventLog | None = None
+        nanolog = line.last("--nanolog")
+        if nanolog is not None:
+            from offramp_p4_tools.dropin import event_log
+            from offramp_p4_tools.dropin.nanomsg import Publisher
+
+            publisher = stack.enter_context(Publisher(nanolog))
+            publishers["elogger_socket"] = publisher.address
+            events = event_log.EventLog(wanted.device_id, publisher.publish)
+
         # What scripts wait for, in the words of bmv2.
         def ready(running: RunningSwitch) -> None:
             port, swap = line.number("--thrift-port"), "--enable-swap" in line.options
+            device = running.device
+            if events is not None:
+                events.follow(lambda: None if device.pipeline is None else device.pipeline.program)
             if program != GRPC or port is not None:
                 from offramp_p4_tools.dropin.thrift.server import ThriftServer
 
                 notifications = _notifications(line, stack)
+                publishers["notifications_socket"] = notifications.address
                 server = stack.enter_context(
                     ThriftServer(
                         running,
                         THRIFT if port is None else port,
                         swap=swap,
                         notifications=notifications,
-                        publishers={"notifications_socket": notifications.address},
+                        publishers=publishers,
                     )
                 )
+                if events is not None:
+                    events.handle = server.handle
                 sys.stdout.write(f"Thrift server was started on port {server.port}\n")
             if program == GRPC:
                 sys.stdout.write(f"Server listening on {running.address}\n")
             sys.stdout.flush()
 
-        run(wanted, ready)
+        run(wanted, ready, traces=events)
 
 
 if __name__ == "__main__":

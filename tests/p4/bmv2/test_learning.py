@@ -6,12 +6,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from nanomsg_subscriber import exactly, message, subscriber, wait_until
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.runtime.device import P4Device
@@ -22,7 +22,6 @@ from offramp_p4_tools.dropin.thrift.services import RequestRefused
 from thrift_switch import serving
 
 SOURCE = Path(__file__).parent / "control_plane.p4"
-GREETING = b"\0SP\0\x00\x21\0\0"
 
 pytestmark = pytest.mark.p4
 
@@ -31,46 +30,6 @@ pytestmark = pytest.mark.p4
 def publisher(tmp_path: Path) -> Iterator[Publisher]:
     with Publisher(f"ipc://{tmp_path}/notes.ipc") as publisher:
         yield publisher
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
-def subscriber(publisher: Publisher) -> socket.socket:
-    """A client as nanomsg's SUB."""
-    where = publisher.address.partition("://")[2]
-    if publisher.address.startswith("ipc"):
-        client = socket.socket(socket.AF_UNIX)
-        client.settimeout(20)
-        client.connect(where)
-    else:
-        host, _, port = where.rpartition(":")
-        client = socket.create_connection((host, int(port)), 20)
-    before = publisher.subscribers
-    client.sendall(GREETING)
-    assert exactly(client, 8) == b"\0SP\0\x00\x20\0\0"
-    wait_until(lambda: publisher.subscribers == before + 1)
-    return client
-
-
-def exactly(client: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = client.recv(size - len(data))
-        assert part, "closed"
-        data += part
-    return data
-
-
-def message(client: socket.socket) -> bytes:
-    """The next message over ipc."""
-    kind, size = struct.unpack(">BQ", exactly(client, 9))
-    assert kind == 1
-    return exactly(client, size)
 
 
 def learn(device: P4Device, *values: int) -> None:

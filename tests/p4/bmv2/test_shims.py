@@ -96,13 +96,13 @@ def test_compile_takes_p4c_s_options(tmp_path: Path) -> None:
 
 def test_the_switch_takes_bmv2_s_options() -> None:
     parsed, line = settings(
-        "-i", "1@unix:/tmp/a", "--interface", "2@unix:/tmp/b", "--device-id", "3", "--nanolog", "ipc:///x",
+        "-i", "1@unix:/tmp/a", "--interface", "2@unix:/tmp/b", "--device-id", "3", "--packet-in", "ipc:///x",
         "--log-console", "prog.json", "--", "--grpc-server-addr", "127.0.0.1:7000", "--cpu-port=255", "--fancy",
     )  # fmt: skip
     assert parsed.ports == {1: "unix:/tmp/a", 2: "unix:/tmp/b"}
     assert (parsed.program, parsed.device_id, parsed.cpu_port, parsed.log) == ("prog.json", 3, 255, "-")
     assert parsed.address == "127.0.0.1:7000"
-    assert line.unknown == ["--nanolog", "--fancy"]
+    assert line.unknown == ["--packet-in", "--fancy"]
 
 
 def test_ports_on_files() -> None:

@@ -149,26 +149,31 @@ def test_swaps_have_to_be_enabled() -> None:
         assert answers(client, "swap_configs") == ["Swapping configs\nInvalid swap operation (CONFIG_SWAP_DISABLED)\n"]
 
 
-def test_custom_hashes(client: ThriftClient) -> None:
-    first = "0x4c11db7 0xffffffff 0xffffffff true true"
-    known, changed, name, kind, toeplitz, wide = answers(
-        client,
-        f"set_crc32_parameters calc_1 {first}",
-        "set_crc32_parameters calc_1 0x1edc6f41 0xffffffff 0xffffffff true true",
-        f"set_crc32_parameters no {first}",
-        f"set_crc32_parameters calc {first}",
-        "set_toeplitz_hash_key calc 01020304",
-        "set_crc16_parameters calc 0x18005 0 0 true true",
-    )
-    hashes = {c["name"]: c["algo"] for c in json.loads(client.call("standard", "bm_get_config"))["calculations"]}
-    assert hashes["calc"] == "crc16_custom"
-    assert hashes["calc_1"] == "crc32_custom"
-    assert known == ""
-    assert changed.startswith("Error: calc_1: this switch has crc32_custom with bmv2's first parameters only")
-    assert name == "Error: Invalid crc32_custom name (no)\n"
-    assert kind == "Error: Invalid crc32_custom name (calc)\n"
-    assert toeplitz == "Invalid Toeplitz hash operation (WRONG_TYPE_CALCULATION)\n"
-    assert wide == "Error: Integer cannot fit within 16 bits\n"
+@pytest.mark.parametrize("engine", ["python", "native"])
+def test_custom_hashes(engine: str) -> None:
+    frame = bytes.fromhex("31323334" + "00" * 16)
+    with serving(SOURCE, engine=engine) as server, ThriftClient("127.0.0.1", server.port) as client:
+        changed, again, name, kind, toeplitz, wide = answers(
+            client,
+            "set_crc32_parameters calc_0 0x1edc6f41 0xffffffff 0xffffffff true true",
+            "set_crc16_parameters calc 0x1021 0xffff 0 false false",
+            "set_crc32_parameters no 1 1 1 true true",
+            "set_crc32_parameters calc 1 1 1 true true",
+            "set_toeplitz_hash_key calc 01020304",
+            "set_crc16_parameters calc 0x18005 0 0 true true",
+        )
+        hashes = {c["name"]: c["algo"] for c in json.loads(client.call("standard", "bm_get_config"))["calculations"]}
+        assert hashes == {"calc": "crc16_custom", "calc_0": "crc32_custom"}
+        assert changed == again == ""
+        assert name == "Error: Invalid crc32_custom name (no)\n"
+        assert kind == "Error: Invalid crc32_custom name (calc)\n"
+        assert toeplitz == "Invalid Toeplitz hash operation (WRONG_TYPE_CALCULATION)\n"
+        assert wide == "Error: Integer cannot fit within 16 bits\n"
+        ((_, sent),) = server.pipeline.switch.process_one(1, frame)
+        assert "f63af4ee" in sent.hex()  # CRC-32C of "1234"
+        assert "5349" in sent.hex()  # CRC-16/IBM-3740 of it
+        answers(client, "reset_state")
+        assert server.pipeline.switch.process_one(1, frame) == [(1, sent)]  # bmv2's reset leaves hashes as they are
 
 
 @pytest.mark.parametrize("engine", ["python", "native"])

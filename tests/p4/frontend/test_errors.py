@@ -32,6 +32,7 @@ BODIES = [
     ("hdr.h.a = 1 / 0;", "division by zero"),
     ("hdr.h.a = hdr.h.a << -1;", "a shift amount cannot be negative"),
     ("bit<8> v = 0; bit<8> v = 1;", "'v' is declared twice in this scope; first at prog.p4:16:16"),
+    ("bit<8> hdr = 0;", "'hdr' shadows the parameter of this name"),
     ("break;", "'break' stands outside of any loop"),
     ("return 3;", "nothing can be returned here"),
     ("5 = hdr.h.a;", "this cannot be written to"),
@@ -117,6 +118,9 @@ LOCALS = [
     ("register<bit<8>>(16, 2) r;", "'register' takes 1 arguments, 2 given"),
     ("counter(16, CounterType.bits) c;", "enum 'CounterType' has no member 'bits'"),
     ("action a(bit<8> x, in bit<8> y) { }", "parameters without a direction come last in an action"),
+    ("action a(bit<8> x) { bit<8> x = 1; }", "'x' shadows the parameter of this name"),
+    ("table meta { actions = { NoAction; } }", "'meta' shadows the parameter of this name"),
+    ("action a(@optional bit<8> x) { }", "'x': a parameter of an action or a function cannot be @optional"),
 ]  # fmt: skip
 
 
@@ -126,6 +130,16 @@ def test_faults_in_tables_actions_and_externs(local: str, message: str) -> None:
         load_text(program(local=local), "prog.p4")
     assert caught.value.message == message
     assert caught.value.pos.line == 14
+
+
+def test_a_case_of_a_select_calls_no_function() -> None:
+    body = "transition select(hdr.h.a) { f(): accept; default: reject; }"
+    with pytest.raises(P4Error, match="a function cannot be called in a case of a select"):
+        load_text(program(top="bit<8> f() { return 1; }", pbody=body))
+
+
+def test_names_of_parameters_may_be_those_of_outer_parameters() -> None:
+    load_text(program("a(1);", local="action a(bit<8> hdr) { }"))
 
 
 def test_a_block_with_the_wrong_parameters_is_refused() -> None:

@@ -180,3 +180,58 @@ def test_a_key_that_is_a_cast_has_the_type_it_is_cast_to():
     cast = PROGRAM.replace("m.vrf : exact @name", "(vrf_t)(m.x ++ 6w0) : exact @name")
     field = next(t for t in generate(load_text(cast, "cast.p4")).tables if t.preamble.name == "I.t").match_fields[0]
     assert (field.name, field.bitwidth, field.type_name.name) == ("vrf", 16, "vrf_t")
+
+
+ANNOTATED = """
+#include <core.p4>
+#include <v1model.p4>
+@name("outer") struct inner_t<T> { @name("number") T f; }
+struct pair_t<T> { bit<16> a; T b; }
+struct digest_t { inner_t<bit<64>> x; pair_t<bit<32>> y; }
+@controller_header("packet_in") header in_t { @name("port") bit<9> p; bit<7> pad; }
+header h_t { bit<8> a; bit<64> x; bit<32> y; }
+struct headers { in_t cpu; h_t h; }
+struct meta { }
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) { state start { transition accept; } }
+control V(inout headers h, inout meta m) { apply { } }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    table t {
+        key = { h.h.a : selector; }
+        actions = { NoAction; }
+        @name("ways") @max_group_size(200) @name("others") @max_group_size(7)
+        @selector_size_semantics("sum_of_weights") @max_member_weight(4000)
+        implementation = action_selector(HashAlgorithm.identity, 32w1024, 32w10);
+    }
+    apply { t.apply(); digest<digest_t>(1, { { h.h.x }, { 16w1, h.h.y } }); }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in headers h) { apply { } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+def test_annotations_of_an_implementation_are_those_of_its_profile():
+    (profile,) = generate(load_text(ANNOTATED)).action_profiles
+    assert (profile.preamble.name, profile.max_group_size) == ("ways", 200)
+    assert profile.WhichOneof("selector_size_semantics") == "sum_of_weights"
+    assert not profile.preamble.annotations
+
+
+def test_types_and_fields_have_the_names_that_the_controller_is_given():
+    info = generate(load_text(ANNOTATED))
+    assert set(info.type_info.structs) == {"digest_t", "outer", "pair_t_bit32"}
+    assert [m.name for m in info.type_info.structs["outer"].members] == ["number"]
+    assert [m.type_spec.struct.name for m in info.type_info.structs["digest_t"].members] == ["outer", "pair_t_bit32"]
+    (header,) = info.controller_packet_metadata
+    assert [field.name for field in header.metadata] == ["port", "pad"]
+
+
+@pytest.mark.parametrize(("body", "there"), [("mark_to_drop(s);", True), ("s.egress_spec = 1;", False)])
+def test_p4c_leaves_an_empty_list_of_types_where_it_has_looked_for_some(body, there):
+    text = (
+        ANNOTATED[: ANNOTATED.index("    table t")]
+        + f"    apply {{ {body} }}\n}}\ncontrol E"
+        + ANNOTATED.split("control E")[1]
+    )
+    text = text.replace('@controller_header("packet_in") ', "")
+    assert generate(load_text(text)).HasField("type_info") == there

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from offramp_p4 import ir
+from offramp_p4.engine.walk import nodes
 from offramp_p4.frontend.check.arrays import MOST
 from offramp_p4.frontend.check.overloads import choose_template
 from offramp_p4.frontend.check.packages import KINDS, Packages
@@ -152,7 +153,7 @@ class BlockChecker(Packages):
             for v in params:
                 if v.name in ("accept", "reject"):
                     raise P4Error(v.pos, f"'{v.name}' cannot be a parameter")
-                self.scope.put(v.name, v)
+                self.scope.put(v.name, v, parameter=True)
             for parameter, value in numbers.items():
                 self.scope.put(parameter, Constant(value))
             self.scope = Scope(self.scope)
@@ -326,6 +327,8 @@ class BlockChecker(Packages):
             raise P4Error(c.pos, f"select has {len(subjects)} keys, {len(items)} given")
         items = [part for item, e in zip(items, subjects, strict=True) for part in case_keys(item, e.type)]
         keys = [self.key(k, e.type) for k, e in zip(items, select, strict=True)]
+        if any(isinstance(node, ir.FunctionCall | ir.ExternCall) for key in keys for node in nodes(key)):
+            raise P4Error(c.pos, "a function cannot be called in a case of a select")
         return ir.SelectCase(keys, c.target, c.pos)
 
     def _value_set(self, d: ast.ValueSetDecl) -> ir.ValueSet:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from offramp_p4 import ir
 from offramp_p4.frontend.check.arrays import chosen, chosen_statement
 from offramp_p4.frontend.check.expressions import ExpressionChecker
-from offramp_p4.frontend.check.overloads import choose, optional
+from offramp_p4.frontend.check.overloads import check_required, choose, optional
 from offramp_p4.frontend.check.restrictions import Where, check_call, check_direction, check_packet_call
 from offramp_p4.frontend.check.scope import Constant, Entity, ObjectArray, Overloads, Scope, Template
 from offramp_p4.frontend.check.sizes import serialised_size
@@ -322,12 +322,13 @@ class Calls(ExpressionChecker):
 
     def function(self, decl: ast.FunctionDecl, name: str) -> ir.UserFunction:
         """A function with a body, in the current scope."""
+        check_required(decl.params)
         params = self.variables(decl.params)
         returns = deep_strip(self.type(decl.returns))
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             for v in params:
-                self.declare(v.name, v, v.pos)
+                self.declare(v.name, v, v.pos, parameter=True)
             with self.standing_in("function"):
                 body = self.function_body(decl, returns)
         finally:

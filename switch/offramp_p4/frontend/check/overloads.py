@@ -17,6 +17,17 @@ Params = list[ast.Param]
 _Decl = ast.StructDecl | ast.ExternDecl | ast.ParserDecl | ast.ControlDecl | ast.PackageDecl
 
 
+def check_required(params: Sequence[ast.Param]) -> None:
+    """Check that no parameter of an action or a function may be left out.
+
+    Raises:
+        P4Error: one has ``@optional``.
+    """
+    for p in params:
+        if optional(p):
+            raise P4Error(p.pos, f"'{p.name}': a parameter of an action or a function cannot be @optional")
+
+
 def optional(p: ast.Param) -> bool:
     """Whether a parameter may be left out, without a default value."""
     return any(a.name == "optional" for a in p.annotations)

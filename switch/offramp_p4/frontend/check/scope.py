@@ -58,11 +58,12 @@ Entity = (
 class Scope:
     """Names visible at a place; looks outwards."""
 
-    __slots__ = ("_names", "parent")
+    __slots__ = ("_names", "_parameters", "parent")
 
     def __init__(self, parent: Scope | None = None) -> None:
         self.parent = parent
         self._names: dict[str, Entity] = {}
+        self._parameters: set[str] = set()
 
     def find(self, name: str, *, absolute: bool = False) -> Entity | None:
         """The innermost meaning of ``name`` (the outermost scope's when ``absolute``)."""
@@ -77,9 +78,18 @@ class Scope:
         """The meaning of ``name`` in this very scope."""
         return self._names.get(name)
 
-    def put(self, name: str, entity: Entity) -> None:
+    def put(self, name: str, entity: Entity, *, parameter: bool = False) -> None:
         """Bind ``name``; its meaning in outer scopes is shadowed."""
         self._names[name] = entity
+        if parameter:
+            self._parameters.add(name)
+
+    def is_parameter(self, name: str) -> bool:
+        """Whether the innermost meaning of ``name`` is a parameter."""
+        scope: Scope | None = self
+        while scope is not None and name not in scope._names:
+            scope = scope.parent
+        return scope is not None and name in scope._parameters
 
     @property
     def root(self) -> Scope:

@@ -11,6 +11,7 @@ from offramp_p4.frontend.check.action_data import can_spread, is_data, scattered
 from offramp_p4.frontend.check.conversions import is_constant
 from offramp_p4.frontend.check.entries import check_entries, check_entry_key
 from offramp_p4.frontend.check.names import key_name
+from offramp_p4.frontend.check.overloads import check_required
 from offramp_p4.frontend.check.restrictions import check_parameters, same_syntax
 from offramp_p4.frontend.check.scope import Scope, Template
 from offramp_p4.frontend.check.statements import StatementChecker
@@ -63,6 +64,7 @@ class TableChecker(StatementChecker):
         """An action in the current scope."""
         notes = self.annotations(decl.annotations)
         check_parameters(decl.params, pos=decl.pos)
+        check_required(decl.params)
         params = self.variables(decl.params)
         for v in params:
             if v.type == INT or isinstance(v.type, ExternType):
@@ -74,7 +76,7 @@ class TableChecker(StatementChecker):
         outer, self.scope = self.scope, Scope(self.scope)
         try:
             for v in params:
-                self.declare(v.name, v, v.pos)
+                self.declare(v.name, v, v.pos, parameter=True)
             with self.standing_in("action"):
                 checked.body = self.body(decl.body)
         finally:
@@ -158,12 +160,15 @@ class TableChecker(StatementChecker):
         if isinstance(p.value, ast.CallExpr) and isinstance(p.value.callee, ast.NameExpr | ast.TypeExpr):
             template = self._constructed(p.value.callee)
             if template is not None:
-                # p4c takes the first @name of a property as it stands, without the name of the control.
-                named = [self.annotations([a])["name"].args for a in p.annotations if a.name == "name"]
-                name = f".{named[0][0]}" if named and named[0] else f"{table.rsplit('.', 1)[-1]}.{p.name}"
+                # p4c takes the first annotation of each name of a property, and @name as it stands, without the name of
+                # the control.
+                notes = self.annotations(p.annotations[::-1])
+                named = notes.pop("name").args if "name" in notes else ()
+                name = f".{named[0]}" if named else f"{table.rsplit('.', 1)[-1]}.{p.name}"
                 args = () if isinstance(p.value.callee, ast.NameExpr) else self.constructor_types(p.value.callee)
                 value = self.instantiate(template, args, p.value, name)
                 if isinstance(value, ir.ExternInstance):
+                    value.annotations.update(notes)
                     return value
         return self.expr(p.value)
 

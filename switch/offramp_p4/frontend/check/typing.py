@@ -109,13 +109,15 @@ class TypeResolver:
             raise P4Error(pos, f"'{name}' is not declared{hint}")
         return entity
 
-    def declare(self, name: str, entity: Entity, pos: Pos) -> None:
-        """Add a name to the current scope; a second declaration in the same scope is an error."""
+    def declare(self, name: str, entity: Entity, pos: Pos, *, parameter: bool = False) -> None:
+        """Add a name to the current scope; two of the same name are an error, and what shadows a parameter."""
         before = self.scope.here(name)
         if before is not None:
             first = getattr(getattr(before, "decl", before), "pos", None)
             raise P4Error(pos, f"'{name}' is declared twice in this scope{f'; first at {first}' if first else ''}")
-        self.scope.put(name, entity)
+        if not parameter and self.scope.is_parameter(name):
+            raise P4Error(pos, f"'{name}' shadows the parameter of this name")
+        self.scope.put(name, entity, parameter=parameter)
 
     def number(self, node: ast.Expr, what: str, low: int = 0, high: int = 1 << 62) -> int:
         """A compile-time integer in a range."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from offramp_base.native.subset import Bytes, Words, native
-from offramp_p4.native.runtime.context import SwitchMemory
+from offramp_p4.native.runtime.context import CrcRecord, SwitchMemory
 from offramp_p4.native.runtime.randomness import draw_word
 
 
@@ -26,6 +26,42 @@ def crc16(ctx: SwitchMemory, data: Bytes, size: int) -> int:
     for i in range(size):
         crc = (crc >> 8) ^ table[(crc ^ data[i]) & 0xFF]
     return crc
+
+
+@native
+def _set_crc(record: CrcRecord, data: Bytes, size: int) -> int:
+    table = record.table
+    crc = record.start
+    if record.reflected != 0:
+        for i in range(size):
+            crc = (crc >> 8) ^ table[(crc ^ data[i]) & 0xFF]
+    else:
+        shift = record.width - 8
+        mask = (1 << record.width) - 1
+        for i in range(size):
+            crc = ((crc << 8) & mask) ^ table[(crc >> shift) ^ data[i]]
+    if record.turned != 0:
+        turned = 0
+        for i in range(record.width):
+            turned = (turned << 1) | ((crc >> i) & 1)
+        crc = turned
+    return crc ^ record.final_xor
+
+
+@native
+def crc16_custom(ctx: SwitchMemory, data: Bytes, size: int, number: int) -> int:
+    """The custom CRC-16 of this number: CRC-16/ARC until the control plane sets it."""
+    if number < ctx.crc_count and ctx.crcs[number].used != 0:
+        return _set_crc(ctx.crcs[number], data, size)
+    return crc16(ctx, data, size)
+
+
+@native
+def crc32_custom(ctx: SwitchMemory, data: Bytes, size: int, number: int) -> int:
+    """The custom CRC-32 of this number: that of IEEE 802.3 until the control plane sets it."""
+    if number < ctx.crc_count and ctx.crcs[number].used != 0:
+        return _set_crc(ctx.crcs[number], data, size)
+    return crc32(ctx, data, size)
 
 
 @native

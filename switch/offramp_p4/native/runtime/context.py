@@ -83,6 +83,18 @@ class DepartingFrame(Record):
     rest: int
 
 
+class CrcRecord(Record):
+    """A custom CRC that has been set."""
+
+    used: int  # 0: it has its first parameters
+    width: int
+    start: int
+    final_xor: int
+    reflected: int  # 1 where bytes enter with their bit 0 first
+    turned: int  # 1 where the remainder is turned round at the end
+    table: Annotated[Words, 256]
+
+
 class Learning(Record):
     """An entry that a packet adds to the table that it has missed."""
 
@@ -206,7 +218,9 @@ class SwitchMemory(Record):
     learn: int  # the C function that adds the entry of LEARNING
     learning: Learning
     flow_ids: int  # that have been given
-    unused: Annotated[Words, 3]  # so that what follows begins on a cache line
+    crcs: At[CrcRecord]  # custom CRCs, by their numbers
+    crc_count: int  # 0: all have their first parameters
+    unused: int  # so that what follows begins on a cache line
 
 
 STATS: Final = (SwitchMemory.packets_in, SwitchMemory.exhausted + 1)

@@ -19,6 +19,7 @@ from offramp_p4.native.state.arrays import NativeCounter, NativeMeter, NativeReg
 from offramp_p4.native.state.changes import Changes
 from offramp_p4.native.state.compact import CompactTable
 from offramp_p4.native.state.context import SwitchContext, line_zeros
+from offramp_p4.native.state.crcs import NativeCrcs
 from offramp_p4.native.state.profile import NativeProfile
 from offramp_p4.native.state.replication import NativeReplication
 from offramp_p4.native.state.search import make_search
@@ -195,6 +196,23 @@ class _Replicating(NativeState):
 
 class V1Objects(_Replicating, ExternProgramObjects):
     """The state of a v1model program's objects."""
+
+    crcs: NativeCrcs
+
+    def make_crcs(self, program: ir.Program) -> NativeCrcs:
+        """The parameters of custom CRCs."""
+        return NativeCrcs(program)
+
+    @property
+    def changed(self) -> bool:
+        """Whether a table or a hash has changed since the last :meth:`sync`."""
+        return super().changed or self.crcs.changed
+
+    def sync(self) -> None:
+        """Show machine code all changes since the last call; no packet runs meanwhile."""
+        super().sync()
+        if self.crcs.changed:
+            self.crcs.sync(self._context)
 
 
 class NativePortable(_Replicating, PortableObjects):

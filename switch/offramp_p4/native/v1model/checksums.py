@@ -20,6 +20,7 @@ from offramp_p4.native.runtime.program import CHECKSUM_WRONG, CURSOR, LENGTH
 from offramp_p4.native.shape import bits_of
 from offramp_p4.source import Unsupported
 from offramp_p4.types import INT, Bits, Enum, Header, strip
+from offramp_p4.v1model.crc import custom_algorithm
 from offramp_p4.v1model.objects import enum_member
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
     "crc32": algorithms.crc32,
-    "crc32_custom": algorithms.crc32,  # the custom ones start with the parameters of the plain ones
+    "crc32_custom": algorithms.crc32,  # of a selector, whose parameters nobody sets
     "crc16": algorithms.crc16,
     "crc16_custom": algorithms.crc16,
     "identity": algorithms.identity,
@@ -37,17 +38,33 @@ _ALGORITHMS: Final[dict[str, Callable[..., int]]] = {
 }
 
 
+_CUSTOM: Final[dict[str, Callable[..., int]]] = {
+    "crc16_custom": algorithms.crc16_custom,
+    "crc32_custom": algorithms.crc32_custom,
+}
+
+
 def builders(target: NativeV1Target) -> dict[tuple[str, str], Builder]:
     """The builders of these externs."""
-    del target
     return {
-        ("", "hash"): _hash,
-        ("", "verify_checksum"): lambda g, e: _verify(g, e, payload=False),
-        ("", "verify_checksum_with_payload"): lambda g, e: _verify(g, e, payload=True),
-        ("", "update_checksum"): lambda g, e: _update(g, e, payload=False),
-        ("", "update_checksum_with_payload"): lambda g, e: _update(g, e, payload=True),
+        ("", "hash"): lambda g, e: _hash(target, g, e),
+        ("", "verify_checksum"): lambda g, e: _verify(target, g, e, payload=False),
+        ("", "verify_checksum_with_payload"): lambda g, e: _verify(target, g, e, payload=True),
+        ("", "update_checksum"): lambda g, e: _update(target, g, e, payload=False),
+        ("", "update_checksum_with_payload"): lambda g, e: _update(target, g, e, payload=True),
         ("Checksum16", "get"): _get,
     }
+
+
+def _call_digest(
+    target: NativeV1Target, g: Emitter, call: ir.ExternCall, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False
+) -> Value:
+    """The algorithm of a call, custom CRCs with the parameters that this call has then."""
+    custom = custom_algorithm(call)
+    if custom is None:
+        return _digest(g, _algorithm(algorithm), data, payload=payload)
+    number = i64(target.objects.crcs.numbers[call])
+    return _digest(g, _CUSTOM[custom], data, number, payload=payload)
 
 
 def _algorithm(e: ir.Expr) -> Callable[..., int]:
@@ -67,17 +84,17 @@ def _width(e: ir.Expr) -> Bits:
     return t
 
 
-def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *, payload: bool = False) -> Value:
-    """The algorithm over a list of fields, as a word."""
+def _digest(g: Emitter, algorithm: Callable[..., int], data: ir.Expr, *further: Value, payload: bool = False) -> Value:
+    """The algorithm over a list of fields, as a word; ``further`` are its arguments behind the bytes."""
     rest = None
     if payload:
         start = field(g, CURSOR.name)
         rest = (g.at(g.pointer(SwitchMemory.frame), start), g.b.sub(field(g, LENGTH.name), start))
     filled = packed(g, data, rest)
-    return g.call(algorithm, g.context, filled.address, filled.size)
+    return g.call(algorithm, g.context, filled.address, filled.size, *further)
 
 
-def _hash(g: Emitter, e: ir.ExternCall) -> Value:
+def _hash(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     result, base, data, top = (argument(e, i) for i in (0, 2, 3, 4))
     into, width = lvalues.lvalue(g, result), _width(result)
     start_bits, top_bits = bits_of(base.type), bits_of(top.type)
@@ -86,7 +103,7 @@ def _hash(g: Emitter, e: ir.ExternCall) -> Value:
     if top_bits.signed and strip(top.type) != INT:
         raise Unsupported(top.pos, f"a hash whose maximum is of type {top.type}")
     start = g.resize(g.value(base), width.width, signed=start_bits.signed)
-    number = _digest(g, _algorithm(argument(e, 1)), data)
+    number = _call_digest(target, g, e, argument(e, 1), data)
     wide = max(64, top_bits.width)
     modulus = g.resize(g.value(top), wide)
     none = g.b.icmp_unsigned("==", modulus, const(modulus.type, 0))
@@ -96,30 +113,30 @@ def _hash(g: Emitter, e: ir.ExternCall) -> Value:
     return None
 
 
-def _sum(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
-    number = _digest(g, _algorithm(argument(e, 3)), argument(e, 1), payload=payload)
+def _sum(target: NativeV1Target, g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+    number = _call_digest(target, g, e, argument(e, 3), argument(e, 1), payload=payload)
     return g.resize(number, _width(argument(e, 2)).width)
 
 
-def _verify(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+def _verify(target: NativeV1Target, g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
     checksum = argument(e, 2)
     test = g.value(argument(e, 0))
     if isinstance(checksum, ir.Member) and isinstance(strip(checksum.base.type), Header):
         base = checksum.base  # as in bmv2: nothing to verify otherwise
         test = g.pick(test, lambda: lvalues.is_valid(g, lvalues.locate(g, base)[0]), lambda: const(I1, 0), I1)
     with g.when(test):
-        computed = _sum(g, e, payload=payload)
+        computed = _sum(target, g, e, payload=payload)
         wrong = g.b.icmp_unsigned("!=", g.value(checksum), computed)
         before = field(g, CHECKSUM_WRONG.name)
         set_field(g, CHECKSUM_WRONG.name, g.b.or_(before, g.resize(wrong, 64)))
     return None
 
 
-def _update(g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
+def _update(target: NativeV1Target, g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
     checksum = argument(e, 2)
     with g.when(g.value(argument(e, 0))):
         into = lvalues.lvalue(g, checksum)
-        lvalues.write(g, into, _sum(g, e, payload=payload))
+        lvalues.write(g, into, _sum(target, g, e, payload=payload))
     return None
 
 

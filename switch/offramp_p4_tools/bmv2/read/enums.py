@@ -80,6 +80,6 @@ def call(
     of: ir.ExternInstance | ir.Var | None = None,
     extern: str = "",
     types: list[Type] | None = None,
-) -> ir.Stmt:
+) -> ir.Eval:
     """The statement that calls an extern without a result."""
     return ir.Eval(called(VOID, method, *args, of=of, extern=extern, types=types))

@@ -48,7 +48,9 @@ class V1modelReader(ProgramReader):
         main = ir.PackageInstance(
             "V1Switch", "main", dict(zip(("p", "vr", "ig", "eg", "ck", "dep"), blocks, strict=True))
         )
-        return self.program(main, blocks, readers)
+        program = self.program(main, blocks, readers)
+        program.calculations = self.primitives.calls
+        return program
 
     def _only(self, key: str) -> JsonNode | None:
         """The only element that a list may have."""
@@ -154,5 +156,6 @@ class V1modelReader(ProgramReader):
                 (direction, target),
                 ("", algo),
             ]
-            out.append(call(f"{word}_checksum{'_with_payload' if payload else ''}", *args))
+            statement = call(f"{word}_checksum{'_with_payload' if payload else ''}", *args)
+            out.append(self.primitives.calculated(c["calculation"], statement))
         return out

@@ -24,6 +24,7 @@ class V1modelPrimitives(Primitives):
 
     Attributes:
         externs: the arrays of the document, by kind and name.
+        calls: the calls that compute each calculation, by its name.
     """
 
     rules: ClassVar[Mapping[str, Rule]]
@@ -33,6 +34,7 @@ class V1modelPrimitives(Primitives):
     ) -> None:
         super().__init__(expressions, document)
         self.externs = externs
+        self.calls: dict[str, list[ir.ExternCall]] = {}
         self._calculations = {c["name"].text: c for c in document.each("calculations")}
         self._field_lists = {n["id"].number(0, MAX_SIZE): n for n in document.each("field_lists")}
 
@@ -86,16 +88,22 @@ class V1modelPrimitives(Primitives):
         wide = ir.VarRef(ir.Var("hash", Bits(64)), type=Bits(64))
         to = place if strip(place.type) == Bits(64) else wide
         args: list[tuple[ir.Direction, ir.Expr]] = [("out", to), ("in", algo), ("in", base), ("in", data), ("in", size)]
-        statements: list[ir.Stmt] = [call("hash", *args)]
+        statements: list[ir.Stmt] = [self.calculated(p[2], call("hash", *args))]
         return (
             statements
             if to is place
             else [ir.Declare(wide.var, None), *statements, ir.Assign(place, convert(wide, bits_of(place)))]
         )
 
+    def calculated(self, node: JsonNode, statement: ir.Eval) -> ir.Stmt:
+        """Note that a statement computes the calculation that ``node`` names."""
+        if isinstance(statement.expr, ir.ExternCall):
+            self.calls.setdefault(_name(node), []).append(statement.expr)
+        return statement
+
     def calculation(self, node: JsonNode) -> tuple[ir.Expr, ir.Const, bool]:
         """Data and algorithm of a calculation, and whether the payload is part of it."""
-        name = (node["value"] if isinstance(node.value, dict) else node).text
+        name = _name(node)
         entry = self._calculations.get(name) or node.fail(f"there is no calculation '{name[:80]}'")
         parts: list[ir.Expr] = []
         payload = False
@@ -157,6 +165,11 @@ class V1modelPrimitives(Primitives):
         values = [self.x.exact(v) for v in p[1]["value"]] if listed else []
         args: list[tuple[ir.Direction, ir.Expr]] = [("", text)]
         return [call("log_msg", *args, ("in", compose(values)))] if values else [call("log_msg", *args)]
+
+
+def _name(node: JsonNode) -> str:
+    """The name of the calculation that a primitive or a checksum refers to."""
+    return (node["value"] if isinstance(node.value, dict) else node).text
 
 
 _OWN: Final[dict[str, Rule]] = {

@@ -91,10 +91,11 @@ class Checksums(_Lists):
             place = self.expressions.place(target)
             if not isinstance(place, FieldAt):
                 raise Unsupported(e.pos, "a checksum that is not a field, in bmv2's JSON")
-            calculation = self._externs.calculation(self, algorithm, data, payload=e.method.endswith("_with_payload"))
+            payload = e.method.endswith("_with_payload")
+            calculation = self._externs.calculation(self, e, algorithm, data, payload=payload)
             test = self.expressions.boolean(self.pure(condition))
             self.no_code()
-            name = f"cksum_{len(self.json)}" if self.json else "cksum"
+            name = f"cksum_{len(self.json) - 1}" if self.json else "cksum"
             entry = {"name": name, "id": len(self.json), **self.document.source_info(e.pos)}
             entry |= {"target": place.json["value"], "type": "generic", "calculation": calculation}
             self.json.append(entry | {"verify": not update, "update": update, "if_cond": test})

@@ -36,6 +36,7 @@ class ExternWriter:
 
     Attributes:
         rules: writers of calls, by extern and method.
+        calls: the calls that compute each calculation, by its name.
     """
 
     rules: ClassVar[Mapping[tuple[str, str], Rule]]
@@ -43,6 +44,7 @@ class ExternWriter:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.calculations: list[Json] = []
+        self.calls: dict[str, list[ir.ExternCall]] = {}
         self.learn_lists: list[Json] = []
         self.field_lists: list[Json] = []
 

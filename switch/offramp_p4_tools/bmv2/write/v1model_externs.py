@@ -151,21 +151,24 @@ class V1modelExterns(ExternWriter):
         """``hash``."""
         result, algorithm, base, data, top = (argument(e, i) for i in range(5))
         bounds = [s.pure(base), s.pure(top)]
-        calculation: Json = {"type": "calculation", "value": self.calculation(s, algorithm, data)}
+        calculation: Json = {"type": "calculation", "value": self.calculation(s, e, algorithm, data)}
         start, size = (s.expressions.value(v) for v in bounds)
         op = "modify_field_with_hash_based_offset"
         self.into(s, result, lambda to: s.primitive(op, to, start, calculation, size, pos=e.pos))
 
-    def calculation(self, s: StatementWriter, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False) -> str:
-        """Declare a calculation over ``data``; returns its name."""
+    def calculation(
+        self, s: StatementWriter, e: ir.ExternCall, algorithm: ir.Expr, data: ir.Expr, *, payload: bool = False
+    ) -> str:
+        """Declare the calculation of a call over ``data``; returns its name."""
         if not isinstance(algorithm, ir.Const) or not isinstance(algorithm.type, Enum):
             raise Unsupported(algorithm.pos, "a hash algorithm that is not a constant")
-        name = f"calc_{len(self.calculations)}" if self.calculations else "calc"
+        name = f"calc_{len(self.calculations) - 1}" if self.calculations else "calc"
         inputs = self.inputs(s, s.pure(data))
         if payload:
             inputs.append({"type": "payload", "value": None})
         algo = algorithm.type.member(int(algorithm.value))
         self.calculations.append({"name": name, "id": len(self.calculations), "algo": algo, "input": inputs})
+        self.calls[name] = [e]
         return name
 
     def random(self, s: StatementWriter, e: ir.ExternCall) -> None:

@@ -8,7 +8,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from offramp_base.errors import OfframpError
-from offramp_p4.ir import CompiledProgram
 from offramp_p4.tm.config import MAX_PORT
 from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
@@ -31,13 +30,9 @@ class Info:
     def bm_get_config(self) -> str:
         """bmv2's JSON of the program: clients know tables and actions from it."""
         if self._document is None:
-            program = self._pipeline.program
-            if isinstance(program, CompiledProgram):
-                self._document = program.source
-            else:
-                from offramp_p4_tools.bmv2.write import bmv2_text
+            from offramp_p4_tools.bmv2.write import document_text
 
-                self._document = bmv2_text(program)
+            self._document = document_text(self._pipeline.program)
         return self._document
 
     def bm_get_config_md5(self) -> bytes:

@@ -11,6 +11,7 @@ from offramp_p4.runtime.device_config import DeviceConfig
 from offramp_p4.runtime.pushed import build_pushed
 from offramp_p4.serve import LEAST_RING_BYTES, open_port
 from offramp_p4.tm.config import MAX_PORT
+from offramp_p4.v1model.crc import WIDTHS, CrcParameters
 from offramp_p4_tools.dropin.thrift.services import RequestRefused
 
 if TYPE_CHECKING:
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
 
 _SWAP_DISABLED, _ONGOING_SWAP, _NO_ONGOING_SWAP = 1, 2, 3
 _PORT_ERROR: Final = 1
-_CALCULATION_NAME, _CALCULATION_TYPE, _CALCULATION_CONFIG = 1, 2, 3
-_CRC: Final = {
-    "crc16_custom": (0x8005, 0, 0, True, True),
-    "crc32_custom": (0x04C11DB7, 0xFFFFFFFF, 0xFFFFFFFF, True, True),
-}
-"""bmv2's custom algorithms until they are changed: polynomial, start, final xor, reflected data and remainder."""
+_CALCULATION_NAME, _CALCULATION_TYPE = 1, 2
 _PATHS: Final = ("unix:", "shm:", "peer:")
 
 
@@ -126,25 +122,37 @@ class Management:
 
     def bm_set_crc16_custom_parameters(self, calc_name: str, crc16_config: Any) -> None:
         """Set the parameters of a custom CRC of 16 bits; see :meth:`_set_crc`."""
-        self._set_crc(calc_name, "crc16_custom", crc16_config, 0xFFFF)
+        self._set_crc(calc_name, "crc16_custom", crc16_config)
 
     def bm_set_crc32_custom_parameters(self, calc_name: str, crc32_config: Any) -> None:
         """Set the parameters of a custom CRC of 32 bits; see :meth:`_set_crc`."""
-        self._set_crc(calc_name, "crc32_custom", crc32_config, 0xFFFFFFFF)
+        self._set_crc(calc_name, "crc32_custom", crc32_config)
 
-    def _set_crc(self, name: str, algorithm: str, config: Any, mask: int) -> None:
-        """Accept the parameters that machine code has been made for.
+    def _set_crc(self, name: str, algorithm: str, config: Any) -> None:
+        """Set the parameters of all calls that compute a calculation; Thrift's numbers are signed.
 
         Raises:
             RequestRefused: there is no such hash, or it is of another algorithm.
-            OfframpError: other parameters.
         """
+        from offramp_p4_tools.bmv2.write import calculations
+
         self._check_calculation(name, algorithm)
+        width = WIDTHS[algorithm]
         numbers = ("polynomial", "initial_remainder", "final_xor_value")
         flags = ("data_reflected", "remainder_reflected")
-        wanted = (*(config.get(n, 0) & mask for n in numbers), *(bool(config.get(f, False)) for f in flags))
-        if wanted != _CRC[algorithm]:
-            raise OfframpError(f"{name}: this switch has {algorithm} with bmv2's first parameters only")
+        parameters = CrcParameters(
+            width,
+            *(config.get(n, 0) & ((1 << width) - 1) for n in numbers),
+            *(bool(config.get(f, False)) for f in flags),
+        )
+        device = self._running.device
+        with device.control(), device.exclusive():
+            pipeline = device.pipeline
+            crcs = None if pipeline is None else pipeline.switch.crcs
+            if pipeline is None or crcs is None:
+                raise RequestRefused(_CALCULATION_NAME, f"no calculation {name}")
+            for call in calculations(pipeline.program).get(name, ()):
+                crcs.set(call, parameters)
 
     def bm_set_toeplitz_hash_key(self, calc_name: str, key: bytes) -> None:
         """Refuse as bmv2 does, since no program here has this hash."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from offramp_p4.runtime.pipeline import Pipeline
     from offramp_p4.serve import RunningSwitch
+    from offramp_p4.state import TableEntry
     from offramp_p4_tools.dropin.nanomsg import Publisher
     from offramp_p4_tools.dropin.thrift.catalogue import LearnListInfo
 
@@ -95,6 +96,7 @@ class ThriftServer:
         self._clients = ClientPlaces(MAX_CLIENTS, lambda: self._note("Thrift: too many clients"))
         self._closing = threading.Event()
         self._methods: tuple[Pipeline, dict[str, Any]] | None = None
+        self._tables: TableMethods
         self._thread = threading.Thread(target=self._accept, name="thrift", daemon=True)
 
     def __enter__(self) -> Self:
@@ -245,6 +247,11 @@ class ThriftServer:
             raise OfframpError(f"{name}: {error}") from None
         return function(**given)
 
+    def handle(self, table: str, entry: TableEntry) -> int:
+        """The handle by which clients know an entry; between packets, or by the thread that runs them."""
+        self._functions()
+        return self._tables.handle(table, entry)
+
     def _calculations(self) -> dict[str, str]:
         """The hashes of the program that runs, with their algorithms."""
         device = self._running.device
@@ -265,7 +272,8 @@ class ThriftServer:
         pipeline = self.pipeline
         if self._methods is None or self._methods[0] is not pipeline:
             switch = pipeline.switch
-            parts: list[Any] = [TableMethods(switch), Arrays(switch), ReplicationMethods(switch)]
+            tables = self._tables = TableMethods(switch)
+            parts: list[Any] = [tables, Arrays(switch), ReplicationMethods(switch)]
             parts.append(Info(self._running, pipeline, self.port, self._publishers))
             methods = {n: getattr(part, n) for part in parts for n in dir(part) if not n.startswith("_")}
             methods.update(self._learning.methods(pipeline))

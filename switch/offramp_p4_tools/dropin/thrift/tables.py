@@ -60,6 +60,10 @@ class TableMethods:
         self.switch = switch
         self._handles: dict[str, Handles] = {}
 
+    def handle(self, table: str, entry: TableEntry) -> int:
+        """The handle of an entry that is in a table."""
+        return self._of(self._table(table)).number(entry)
+
     def _table(self, name: str) -> TableState:
         table = self.switch.tables.get(name)
         if table is None:

@@ -42,6 +42,7 @@ def test_list_names_every_item_with_its_time():
     }
     assert {name for name in (item.name for item in items()) if name.startswith("dgtp/")} == {
         *(f"dgtp/{name}" for name in ("table3", "fig7", "fig8", "fig9", "fig10", "fig11", "bounds", "sensitivity")),
+        "dgtp/table3-measured",
     }
     assert {name for name in (item.name for item in items()) if name.startswith("g3/")} == {
         *(f"g3/fig4.{n}" for n in (2, 7, 11, 12, 13, 14, 15, 16, 17)),

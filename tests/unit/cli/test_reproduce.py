@@ -58,6 +58,7 @@ def test_list_names_every_item_with_its_time():
         *(f"themis/fig{n}" for n in (4, 5, 7, 8, 9, 10, 11, 12)),
         *(f"themis/table{n}" for n in (1, 2, 3)),
         "themis/section6.3",
+        "themis/fig12-roofline",
         "themis/controls",
     }
 

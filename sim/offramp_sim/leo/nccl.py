@@ -82,7 +82,7 @@ class NcclRing:
     def by(self, protocol: NcclProtocol, size: int) -> float:
         """Seconds of an all-reduce of so many bytes by a protocol."""
         shape = SHAPES[protocol]
-        launch_us = self.constants["baseLat"][NcclAlgorithm.RING][shape.column]
+        launch_us = float(self.constants["baseLat"][NcclAlgorithm.RING][shape.column])
         run = _RingRun(self, shape)
         data = shape.buffer / STEPS * shape.payload
         left, chunk = size / self.channels, data * shape.chunk_steps
@@ -102,11 +102,12 @@ class _RingRun:
     def __init__(self, ring: NcclRing, shape: ProtocolShape) -> None:
         self._ring, self._shape = ring, shape
         constants = ring.constants
-        self._post_s = constants["netOverhead"] * shape.posts * 1e-6
-        step_us = constants["hwLat"][GpuInterconnect.NETWORK][NcclAlgorithm.RING][shape.column]
+        self._post_s = float(constants["netOverhead"]) * shape.posts * 1e-6
+        step_us: float = constants["hwLat"][GpuInterconnect.NETWORK][NcclAlgorithm.RING][shape.column]
         self._step_s = step_us * 1e-6
         self._gpu = [0.0] * ring.channels
-        self._slots: list[list[float]] = [[] for _ in range(ring.channels)]
+        self._read: list[list[float]] = [[] for _ in range(ring.channels)]
+        self._sent = [0] * ring.channels
         self._bus = self._proxy = self._card = 0.0
 
     @property
@@ -124,7 +125,7 @@ class _RingRun:
         for size, arrived in zip(slices, second, strict=True):
             for c in channels:
                 self._copy(c, size, arrived[c])
-                self._slots[c].append(self._gpu[c])
+                self._read[c].append(self._gpu[c])
 
     def _copy(self, channel: int, size: float, ready: float) -> None:
         """The channel's threads, over the bus that all channels share."""
@@ -134,11 +135,12 @@ class _RingRun:
 
     def _send(self, channel: int, size: float, ready: float, *, receives: bool = False) -> float:
         """Fill a slot and send it; returns when it has arrived. A slot is free once the peer has read it."""
-        slots, room = self._slots[channel], STEPS // self._shape.slice_steps
-        free = slots[-room] if len(slots) >= room else 0.0
-        self._copy(channel, size, max(ready, free))
+        before = self._sent[channel] - STEPS // self._shape.slice_steps  # the message whose slot this one takes
+        self._sent[channel] += 1
+        self._copy(channel, size, max(ready, self._read[channel][before] if before >= 0 else 0.0))
         if receives:
-            slots.append(self._gpu[channel])
+            self._read[channel].append(self._gpu[channel])
         self._proxy = max(self._proxy, self._gpu[channel]) + self._post_s
         self._card = max(self._card, self._proxy) + size / self._shape.payload * 8 / self._ring.link_bps
-        return self._card + self._step_s
+        arrived: float = self._card + self._step_s
+        return arrived

@@ -170,6 +170,7 @@ class MeasuredTimes:
         task, task_iteration, task_start, task_end: one entry for each task and iteration.
         task_waited: seconds of it in which the task waited for what no edge brings: a store for requests.
         edge, edge_iteration, flow_bytes, flow_start, flow_end: one entry for each flow across the network.
+        flow_granted: bytes that its rates would have carried from its start until the scheduler learnt of its end.
     """
 
     task: IntArray
@@ -182,6 +183,7 @@ class MeasuredTimes:
     flow_bytes: IntArray
     flow_start: Doubles
     flow_end: Doubles
+    flow_granted: Doubles
 
     @property
     def makespan(self) -> float:

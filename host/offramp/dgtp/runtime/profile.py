@@ -23,7 +23,7 @@ def measured(problem: Problem, machine: IntArray, run: PlacedTrainingRun) -> Pro
 
     A store takes what it took, without its waits for requests, which samplers send ahead. Tasks of another kind take
     as long as all of that kind did on average, each by the speed of the machine that it ran on. A flow has the volumes
-    that it had.
+    that its rates were granted for: more than its bytes by what it waits for orders, processes and the network.
 
     Args:
         problem: what was run.

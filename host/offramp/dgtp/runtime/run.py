@@ -51,7 +51,7 @@ class PlacedTrainingRun:
         losses: ``(iterations,)`` mean loss over the seeds of an iteration.
         state: parameters and moments at the end.
         times: when tasks and flows began and ended.
-        volumes: bytes of each edge's flows, across the network or not.
+        volumes: bytes of each edge's flows; across the network what they were granted, so that latencies count.
         structure_bytes: bytes about neighbours, which no flow carries.
     """
 
@@ -215,7 +215,7 @@ class TrainingJob:
         times = outcomes[0].times
         assert times is not None
         volumes: dict[int, list[float]] = defaultdict(list)
-        flows = [(times.edge, times.flow_bytes), *((o.local_edge, o.local_bytes) for o in outcomes)]
+        flows = [(times.edge, times.flow_granted), *((o.local_edge, o.local_bytes) for o in outcomes)]
         for edges, lengths in flows:
             for edge, size in zip(edges.tolist(), lengths.tolist(), strict=True):
                 volumes[edge].append(float(size))

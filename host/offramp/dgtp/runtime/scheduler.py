@@ -64,7 +64,9 @@ class FlowScheduler(threading.Thread):
         self._out: dict[int, bytearray] = defaultdict(bytearray)
         self._begun: dict[tuple[FrameKind, int], float] = {}
         self._tasks: list[tuple[int, int, float, float, float]] = []
-        self._sent: list[tuple[int, int, int, float, float]] = []
+        self._sent: list[tuple[int, int, int, float, float, float]] = []
+        self._granted: dict[int, float] = defaultdict(float)
+        self._granted_at = 0.0
         self._done = np.zeros(len(placed.names), np.int64)
         self._zero = 0.0
         self.fault: BaseException | None = None
@@ -83,7 +85,7 @@ class FlowScheduler(threading.Thread):
 
     def times(self) -> MeasuredTimes:
         """When everything began and ended."""
-        tasks, flows = np.array(self._tasks).reshape(-1, 5), np.array(self._sent).reshape(-1, 5)
+        tasks, flows = np.array(self._tasks).reshape(-1, 5), np.array(self._sent).reshape(-1, 6)
         whole = [column.astype(np.int64) for column in (*tasks.T[:2], *flows.T[:3])]
         return MeasuredTimes(*whole[:2], *tasks.T[2:].copy(), *whole[2:], *flows.T[3:].copy())
 
@@ -126,9 +128,10 @@ class FlowScheduler(threading.Thread):
             self._count(frame.subject)
             self._start(*self._dispatcher.task_done(frame.subject))
             return
-        self._sent.append((frame.subject, frame.iteration, frame.amount, begun, now))
+        rate = self._rates.pop(frame.subject, 0.0)
+        granted = self._granted.pop(frame.subject, 0.0) + rate * (now - self._granted_at)
+        self._sent.append((frame.subject, frame.iteration, frame.amount, begun, now, granted))
         del self._flows[frame.subject]
-        self._rates.pop(frame.subject, None)
         self._start(*self._dispatcher.flow_done(frame.subject))
 
     def _count(self, task: int) -> None:
@@ -153,6 +156,10 @@ class FlowScheduler(threading.Thread):
 
     def _flush(self) -> None:
         """Give every flow its rate by what is under way now, and send what there is to say."""
+        now = self._now
+        for edge, rate in self._rates.items():
+            self._granted[edge] += rate * (now - self._granted_at)
+        self._granted_at = now
         flows = sorted(self._flows.values(), key=lambda flow: (flow.arrived, flow.edge))
         for flow, rate in zip(flows, self._policy(flows, self._ingress, self._egress), strict=True):
             known = self._rates.get(flow.edge)

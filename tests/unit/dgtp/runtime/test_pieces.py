@@ -213,7 +213,9 @@ def test_the_scheduler_does_what_the_exact_engine_does(policy, monkeypatch):
     expected = execute(problem, machine.tolist(), drawn.tolist(), BLIND[policy])
     assert flow_scheduler.times().makespan == pytest.approx(expected.makespan, rel=2e-3)
     assert done == [1, 2, 3]
-    assert len(flow_scheduler.times().edge) == len(expected.flows)
+    times = flow_scheduler.times()
+    assert len(times.edge) == len(expected.flows)
+    assert times.flow_granted == pytest.approx(drawn[times.edge_iteration, times.edge], rel=2e-3)
 
 
 def _signalling(send, idle):

@@ -94,6 +94,7 @@ def test_flows_keep_their_rates_and_everything_is_measured(graph):
     assert mine.sum() == 4
     assert ((times.flow_end - times.flow_start)[mine] >= times.flow_bytes[mine] / card).all()
     assert (times.task_end - times.task_start - times.task_waited).min() >= 0.001
+    assert (times.flow_granted >= 0.99 * times.flow_bytes).all()
     profiled = measured(problem, machine, run)
     by_name = dict(zip(names, profiled.graph.tasks, strict=True))
     took = (times.task_end - times.task_start)[times.task == names.index("worker 0")]

@@ -19,7 +19,7 @@ from offramp.themis.nccl_constants import NcclConstants
 from offramp_base.errors import OfframpError
 
 STEPS: Final = 8
-"""Slots of a connection (NCCL_STEPS)."""
+"""Slots of a connection."""
 RANKS: Final = 2
 
 

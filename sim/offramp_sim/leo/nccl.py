@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NCCL's ring all-reduce between two machines as a network of queues: its chunks, slots, channels and protocols.
 
-The constants are those of NCCL's sources: numbers of steps and sizes of buffers (src/include/device.h, collectives.h,
-src/init.cc), the order of a ring's primitives (src/device/all_reduce.h), and times of the launch, of a step and of
-posting a message (src/graph/tuning.cc, :mod:`offramp.themis.nccl_constants`).
+The constants are those of NCCL's sources: the number of slots, sizes of buffers, the order of a ring's primitives; and
+the tuner's times of a launch, of a step and of posting a message (:mod:`offramp.themis.nccl_constants`).
 
 Both ranks do the same at the same time, so one is simulated: what it sends arrives when its peer's messages do. Each
 channel's part of the GPU is a server; the proxy that posts messages and the card are servers that channels share.

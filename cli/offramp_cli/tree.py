@@ -55,6 +55,7 @@ SIMULATE: Final = CommandGroup(
 HERMOD: Final = CommandGroup(
     "Coflow priorities of LLM training (Hermod).", _in("hermod", "models plan compose deploy match export demo")
 )
+DGTP: Final = CommandGroup("GNN training on a placement that its own profile decides (DGTP).", _in("dgtp", "run"))
 THEMIS: Final = CommandGroup("Collectives over several dimensions (Themis).", _in("themis", "export check"))
 FPGA: Final = CommandGroup(
     "FPGA engines: lint, test, synthesis, bitstreams, boards.",
@@ -109,6 +110,7 @@ OFFRAMP: Final = CommandGroup(
         "switch": SWITCH,
         "simulate": SIMULATE,
         "hermod": HERMOD,
+        "dgtp": DGTP,
         "themis": THEMIS,
         "fpga": FPGA,
         "leo": LEO,

@@ -44,6 +44,7 @@ LASTS: dict[str, list[str]] = {
     "simulate g3": ["--graph", "ba:n=200000,m=5"],
     "simulate packets": ["--size", "200MB"],
     "simulate switchgnn": ["sbm:n=300000,k=8", "--partition", "hash"],
+    "dgtp run": ["testbed-products-ps", "--graph", "karate", "--network", "loopback", "--iterations", "100000"],
     "hermod demo": [],
     "leo profile": ["kvs", "direct", "--seconds", "60"],
     "leo run": ["kvs", "--seconds", "60"],

@@ -100,6 +100,7 @@ SLOW = {
     "offramp demo --steps 3": "offramp demo",
     "offramp demo --steps 3 --mode sockets": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
+    "offramp dgtp run testbed-products-ps --graph karate --rates 0.01 --iterations 2 --profile 1": "offramp dgtp run",
     "offramp leo cache --requests 100 --rounds 1": "offramp leo cache",
     "offramp leo chain --requests 10 --traced 1": "offramp leo chain",
     "offramp allreduce --ranks 2 --size 0.1 --rounds 1 --compare": "offramp allreduce",

@@ -115,7 +115,7 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: P
             typer.echo(name)
         return
     console = show.console()
-    setup = _load(settings.setup, how.seed)
+    setup = load_setup(settings.setup, how.seed)
     how = replace(how, how=walk)
     compared = _compared(setup.problem, settings, how.within)
     moves: Moves | None = None
@@ -163,7 +163,12 @@ def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[S
     return SearchResult(machine, judge.makespan(machine), iterations, ()), moves_of(problem, before, known, machine)
 
 
-def _load(setup: str, seed: int) -> PlacementSetup:
+def load_setup(setup: str, seed: int) -> PlacementSetup:
+    """A setup from a YAML file, or one of the paper by name.
+
+    Raises:
+        OfframpError: a fault in the file, or no such setup.
+    """
     from offramp.dgtp.setup_file import read_setup
     from offramp_sim.dgtp import make_setup
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from offramp.themis.packets import PacketFormat, parse_packets
 from offramp_base import Field, SettingsError
 from offramp_base.settings import BYTES
 from offramp_cli import show
@@ -67,6 +68,14 @@ class ThemisSettings:
             shown_default="the network's; both, with serial delays one",
         ),
     ] = None
+    packets: Annotated[
+        tuple[PacketFormat, ...],
+        Field(
+            "Bytes of payload and header of packets: 4096+26, or one for each dimension: 256+16,4096+26",
+            parse=parse_packets,
+            shown_default="no headers",
+        ),
+    ] = ()
     threshold: Annotated[float, Field("Themis: difference between loads that is tolerated, as a share of a chunk")] = (
         1 / 16
     )
@@ -111,6 +120,8 @@ class ThemisSettings:
                 "delays",
                 "serial delays and NCCL's are only simulated, at constant speeds: not with {change}, {execute}",
             )
+        if self.packets and (self.kind_of_delays != "overlap" or self.execute or self.msccl is not None):
+            raise SettingsError("packets", "go with {delays} overlap, and not with {execute} or {msccl}")
         if self.msccl is not None and (
             self.change or self.execute or self.workload is not None or self.kind_of_delays != "overlap"
         ):
@@ -147,6 +158,8 @@ def themis(given: ThemisSettings, model: NcclModel, outputs: Plotted) -> None:
     network = load_network(given.network)
     if given.bidirectional is not None:
         network = network.with_rings(bidirectional=given.bidirectional)
+    if given.packets:
+        network = network.with_packets(given.packets)
     system = SystemFile(CHUNKS) if given.system is None else read_system(given.system)
     if given.kind_of_delays == "serial":
         network = system.on(network)
@@ -159,6 +172,8 @@ def themis(given: ThemisSettings, model: NcclModel, outputs: Plotted) -> None:
     chunks = system.chunks if given.chunks is None else given.chunks
     settings = {"network": describe(network), "schedulers": list(chosen), "chunks": chunks}
     settings["delays"] = given.kind_of_delays
+    if given.packets:
+        settings["packets"] = [str(each) for each in given.packets]
     numbers: dict[str, Any]
     if given.msccl is not None:
         if outputs.plot:

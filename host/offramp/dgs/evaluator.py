@@ -17,6 +17,8 @@ from offramp.models.base import Model
 from offramp.models.neighbourhood import as_features
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from offramp.dgs.settings import DgsSettings
     from offramp.graph.data import Graph
 
@@ -39,15 +41,20 @@ class ModelEvaluator:
         self.features = as_features(graph.features)
         self.model: Model = make_model(settings, model_widths(settings, graph.width, graph.classes)).eval()
 
-    def __call__(self, progress: DgsProgress) -> DgsEpoch:
-        """The epoch with the accuracies of the weights at its end."""
+    def accuracies(self, weights: npt.NDArray[np.float32]) -> tuple[float, float, float]:
+        """Shares of training, validation and test vertices that the model with ``(p,)`` weights gets right."""
         graph = self._graph
-        nn.utils.vector_to_parameters(torch.from_numpy(progress.weights), self.model.parameters())
+        nn.utils.vector_to_parameters(torch.from_numpy(weights), self.model.parameters())
         with torch.no_grad():
             right = (self.model(self.features, self.view).argmax(1).numpy() == graph.labels).astype(float)
         train, val, test = (
             float(right[mask].mean()) if mask.any() else 0.0 for mask in (graph.train, graph.val, graph.test)
         )
+        return train, val, test
+
+    def __call__(self, progress: DgsProgress) -> DgsEpoch:
+        """The epoch with the accuracies of the weights at its end."""
+        train, val, test = self.accuracies(progress.weights)
         return DgsEpoch(
             epoch=progress.epoch,
             loss=progress.loss,

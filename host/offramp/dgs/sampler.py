@@ -12,11 +12,11 @@ import torch
 from offramp.dgs.minibatch import MiniBatch, SampledView
 from offramp.dgs.records import SamplingRecord, decode
 from offramp.dgs.rules import SAMPLERS, DrawRequest, Masked
-from offramp.dgs.sampling import Numbering, SampledNeighbours
+from offramp.dgs.sampling import Numbering, SampledNeighbours, in_order
 from offramp.dgs.selection import Floats, select, spread
 from offramp.dgs.server import MaskServer
 from offramp.dgs.wire import COUNT, ID, MASKS, PULL, SAMPLE, VALUE
-from offramp.graph.csr import IntArray, entries_of
+from offramp.graph.csr import IntArray
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class BatchSampler:
             assert reply.counts is not None
             assert reply.ids is not None
             drawn[peer] = SampledNeighbours(reply.counts, reply.ids)
-        return _in_order(drawn, np.concatenate(places))
+        return in_order(drawn, np.concatenate(places))
 
     def features(self, sources: IntArray, batch: int, received: Received = lambda *_: None) -> Floats:
         """``(s, F)`` features of ``sources``; columns of remote ones that do not travel are 0."""
@@ -177,13 +177,3 @@ class BatchSampler:
     def _count(self, kind: str, number: int) -> None:
         ledger = self._messenger.ledger
         setattr(ledger, kind, getattr(ledger, kind) + number)
-
-
-def _in_order(parts: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
-    """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
-    counts = np.concatenate([each.counts for each in parts])
-    neighbours = np.concatenate([each.neighbours for each in parts])
-    order = np.empty(len(places), np.int64)
-    order[places] = np.arange(len(places))
-    entries, ordered = entries_of(np.concatenate([[0], np.cumsum(counts)]), order)
-    return SampledNeighbours(ordered, neighbours[entries])

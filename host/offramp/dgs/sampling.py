@@ -148,6 +148,16 @@ def weighted(
     return SampledNeighbours(counts, out)
 
 
+def in_order(parts: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
+    """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
+    counts = np.concatenate([each.counts for each in parts])
+    neighbours = np.concatenate([each.neighbours for each in parts])
+    order = np.empty(len(places), np.int64)
+    order[places] = np.arange(len(places))
+    entries, ordered = entries_of(np.concatenate([[0], np.cumsum(counts)]), order)
+    return SampledNeighbours(ordered, neighbours[entries])
+
+
 class Numbering:
     """Gives the vertices of a batch their places; holds a table of the whole graph's vertices for that."""
 

@@ -12,6 +12,7 @@ from offramp.themis.kinds import Collective, DimensionTopology, kind_named
 from offramp.themis.messages import MessageParameters
 from offramp.themis.nccl import CHANNELS, GpuGeneration, GpuInterconnect, Nccl
 from offramp.themis.nccl_constants import NcclConstants
+from offramp.themis.packets import PacketFormat, spread
 from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
@@ -39,6 +40,7 @@ class Dimension:
         latency_ns: latency of one step, from NPU to NPU, for a message of minimum size.
         payload_share: payload share for an in-network dimension, bytes of data per byte on the wire.
         messages: model of dependent messages, or of NCCL's calls; None: the paper's cost model.
+        packets: packets of its messages; None: messages have no headers.
         bidirectional: for a ring, whether collectives use both directions, with half of a chunk each, or only one;
             None: the cost model's default, both in the paper's, one with messages.
 
@@ -53,6 +55,7 @@ class Dimension:
     payload_share: float = 1.0
     messages: MessageParameters | Nccl | None = None
     bidirectional: bool | None = None
+    packets: PacketFormat | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
@@ -65,6 +68,8 @@ class Dimension:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
         if self.bidirectional is not None and self.kind is not DimensionTopology.RING:
             raise OfframpError(f"{self.kind} dimension: bidirectional: applies to rings only")
+        if self.packets is not None and self.messages is not None:
+            raise OfframpError(f"{self.kind} dimension: packets: apply to the paper's cost model only")
 
     @property
     def one_way(self) -> bool:
@@ -93,6 +98,26 @@ class Dimension:
             ways = (d if self.one_way else min(d, self.size - d) for d in range(1, self.size))
             return size / self.size * sum(ways)
         return share * size
+
+    def lengths(self, stage: Collective, size: float) -> list[tuple[int, float]]:
+        """Messages that an NPU sends for a stage, as :meth:`sent` counts their bytes: how many, and bytes of each.
+
+        A message that crosses several links of a ring counts for each of them.
+        """
+        if self.size == 1:
+            return []
+        if stage is Collective.ALL_REDUCE:
+            if self.kind is DimensionTopology.IN_NETWORK:
+                return [(1, self.sent(stage, size))]
+            return [(2 * count, length) for count, length in self.lengths(Collective.REDUCE_SCATTER, size)]
+        block = size if stage is Collective.ALL_GATHER else size / self.size
+        if stage is Collective.ALL_TO_ALL:
+            return [(round(self.sent(stage, size) / block) if block else 0, block)]
+        if self.kind is DimensionTopology.RING and not self.one_way and self.size > 2:
+            return [(2 * (self.size - 1), block / 2)]
+        if self.kind in (DimensionTopology.RING, DimensionTopology.FULLY_CONNECTED):
+            return [(self.size - 1, block)]
+        return [(1, blocks * block) for _, blocks in rounds(self.size)]
 
     def steps(self, stage: Collective) -> int:
         """Sequential steps of the dimension's algorithm (table 1).
@@ -171,7 +196,8 @@ class Dimension:
         """The latency model (section 4.4): picoseconds that a stage keeps the dimension busy, n·B."""
         if self.messages is not None:
             return self.messages.time_ps(stage, size, self.size)
-        return round(self.sent(stage, size) * 8e12 / self.used_bps)
+        headers = self.packets.headers(self.lengths(stage, size)) if self.packets is not None else 0.0
+        return round((self.sent(stage, size) + headers) * 8e12 / self.used_bps)
 
     def fixed_ps(self, stage: Collective) -> int:
         """The fixed delay A (section 4.4): steps times the latency of one, in picoseconds.
@@ -283,6 +309,15 @@ class Network:
             replace(d, bidirectional=bidirectional) if d.kind is DimensionTopology.RING else d for d in self.dimensions
         )
         return Network(self.name, tuple(rings))
+
+    def with_packets(self, formats: Sequence[PacketFormat]) -> Network:
+        """The network whose messages travel in packets: of one format, or of one for each dimension.
+
+        Raises:
+            OfframpError: another number of formats, or a dimension that does not follow the paper's cost model.
+        """
+        pairs = zip(self.dimensions, spread(formats, len(self.dimensions)), strict=True)
+        return Network(self.name, tuple(replace(d, packets=each) for d, each in pairs))
 
     def divided(self, npus: int) -> Network:
         """The network whose first dimensions have ``npus`` NPUs, one of them divided in two if necessary.

@@ -87,7 +87,12 @@ def _keep_compiled() -> None:
 
 
 def run_workers(
-    work: Work, items: Sequence[Any], report: Callable[[Any], None], *, timeout_s: float = TIMEOUT_S
+    work: Work,
+    items: Sequence[Any],
+    report: Callable[[Any], None],
+    *,
+    timeout_s: float = TIMEOUT_S,
+    names: Sequence[str] | None = None,
 ) -> Any:
     """Run ``work`` with each of ``items`` in a separate process; returns the result of rank 0.
 
@@ -96,6 +101,7 @@ def run_workers(
         items: one picklable argument per worker.
         report: called with whatever a worker reports, in this process.
         timeout_s: seconds that a worker may be stopped.
+        names: names of the workers in errors; by default ``worker 0`` and so on.
 
     Raises:
         OfframpError: a worker, or a process that the run relies on, failed, died or was stopped; no process is left
@@ -115,13 +121,18 @@ def run_workers(
                 theirs.close()
                 processes.append(process)
                 pipes.append(ours)
-            return _watch(processes, pipes, report, timeout_s)
+            known = names or [f"worker {rank}" for rank in range(len(items))]
+            return _watch(processes, pipes, report, timeout_s, known)
         finally:
             _end(processes)
 
 
 def _watch(
-    processes: list[BaseProcess], pipes: list[Connection], report: Callable[[Any], None], timeout_s: float
+    processes: list[BaseProcess],
+    pipes: list[Connection],
+    report: Callable[[Any], None],
+    timeout_s: float,
+    names: Sequence[str],
 ) -> Any:
     """Pass on reports until every worker has delivered its result or one has failed."""
     results: dict[int, Any] = {}
@@ -149,7 +160,7 @@ def _watch(
                 kind, content = which.recv()
             except (EOFError, ConnectionError):
                 del waiting[which]
-                fail(_Blame.DEATH, _death(processes[rank], rank), CAUSE_SECONDS)
+                fail(_Blame.DEATH, _death(processes[rank], names[rank]), CAUSE_SECONDS)
                 continue
             if kind == "news":
                 report(content)
@@ -162,7 +173,7 @@ def _watch(
                 fail(blame, what, GRACE_SECONDS)
         if not ready:
             for rank in stopped.too_long({rank: processes[rank].pid for rank in waiting.values()}):
-                what = f"worker {rank} is stopped, and has not gone on for {timeout_s:g} s; the run has ended"
+                what = f"{names[rank]} is stopped, and has not gone on for {timeout_s:g} s; the run has ended"
                 fail(_Blame.DEATH, what, 0.0)
     if failures:
         raise OfframpError(min(failures, key=lambda failure: failure[0])[1])
@@ -192,9 +203,9 @@ class _Stopped:
         return [rank for rank, since in self._since.items() if now - since > self._timeout_s]
 
 
-def _death(process: BaseProcess, rank: int) -> str:
+def _death(process: BaseProcess, name: str) -> str:
     process.join(STOP_SECONDS)
-    ended = ended_as(f"worker {rank}", process.exitcode)
+    ended = ended_as(name, process.exitcode)
     return f"{ended}; the run has ended" if "killed" in ended else f"{ended} before its result; the run has ended"
 
 

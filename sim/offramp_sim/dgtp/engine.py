@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from offramp.dgtp.oes import RunningFlow, TaskDispatcher, equal_shares
+from offramp.dgtp.policies import Policy
 from offramp.dgtp.problem import Problem
 from offramp_base.errors import OfframpError
 from offramp_sim.dgtp.trace import FlowRun, PlacementTrace, RateInterval, TaskRun
-
-Policy = Callable[[Sequence[RunningFlow], Sequence[float], Sequence[float]], Sequence[float]]
-"""Bytes per second of each flow, given them in order of arrival, and what network cards take in and give out."""
 
 _CLOSE: Final = 1e-12
 """Relative difference below which events in floating-point time count as simultaneous."""

@@ -8,9 +8,9 @@ from typing import Final
 
 from offramp.dgtp.coflows import priority, ranks
 from offramp.dgtp.oes import RunningFlow, equal_shares
+from offramp.dgtp.policies import BLIND, Policy, greedy
 from offramp.dgtp.problem import Problem
 from offramp_base.errors import OfframpError
-from offramp_sim.dgtp.engine import Policy
 from offramp_sim.water_filling import water_filling
 
 POLICIES: Final = (
@@ -46,44 +46,12 @@ def make_policy(name: str, problem: Problem) -> Policy:
     if name == "hermod":
         return _hermod(problem)
     return {
-        "oes": equal_shares,
-        "fifo": _oldest_only,
-        "fifo-greedy": lambda flows, ingress, egress: _greedy(flows, ingress, egress, range(len(flows))),
-        "mrtf": _least_time(_greedy),
+        **BLIND,
+        "mrtf": _least_time(greedy),
         "mrtf-exclusive": _least_time(_exclusive),
         "mrtf-shortest": _least_time(_shortest),
         "maxmin": _water_filling,
     }[name]
-
-
-def _oldest_only(flows: Sequence[RunningFlow], ingress: Sequence[float], egress: Sequence[float]) -> list[float]:
-    heads: dict[int, int] = {}
-    entering = [0] * len(ingress)
-    for i, flow in enumerate(flows):
-        if flow.source not in heads:
-            heads[flow.source] = i
-            entering[flow.target] += 1
-    return [
-        min(egress[f.source], ingress[f.target] / entering[f.target]) if heads[f.source] == i else 0
-        for i, f in enumerate(flows)
-    ]
-
-
-def _greedy(
-    flows: Sequence[RunningFlow],
-    ingress: Sequence[float],
-    egress: Sequence[float],
-    order: Sequence[int],
-) -> list[float]:
-    into, out_of = list(ingress), list(egress)
-    rates: list[float] = [0] * len(flows)
-    for i in order:
-        flow = flows[i]
-        rate = rates[i] = min(out_of[flow.source], into[flow.target])
-        if rate > 0:
-            out_of[flow.source] -= rate
-            into[flow.target] -= rate
-    return rates
 
 
 def _exclusive(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,12 +21,17 @@ from offramp_sim.packets.simulate import PacketRun, simulate
 from offramp_sim.reproduce.bench import EXCHANGES, OPTIONS, WORKERS, BenchParameters, Testbed, bed_of, less, origin
 from offramp_sim.reproduce.datasets import DATASETS
 from offramp_sim.reproduce.item import PaperComparison, Reproduction, simulated
+from offramp_sim.slot.chunk_major import slice_widths
 
 _SIZE: Final = 0.5
 """Scale relative to the slot-level graphs: simulating a packet costs more than simulating a slot."""
-_INFINITE: Final = float("inf")
-BUFFERS_MB: Final = (_INFINITE, 150.0, 64.0, 16.0)
+INFINITE: Final = float("inf")
+"""The buffer of a port that drops nothing, in MB."""
+BUFFERS_MB: Final = (INFINITE, 150.0, 64.0, 16.0)
 """Buffers of a port."""
+WIDE: Final = "wide-slices"
+UNORDERED: Final = "switchgnn-random"
+"""SwitchGNN's blocks with their vertices in random order."""
 RULES: Final = {
     "switchgnn": ExchangeProtocol(acks="none", control=False),
     "switchgnn, notices": ExchangeProtocol(acks="marked"),
@@ -49,18 +55,20 @@ HOST_BASED: Final[dict[str, Callable[[Testbed, int], FlowSchedule]]] = {
 
 
 @dataclass(frozen=True)
-class BufferedStar:
-    """A star whose ports hold so much, with everything that is a time or a volume smaller by the graph's ratio.
+class BufferedNetwork:
+    """A network whose ports hold so much, with everything that is a time or a volume smaller by the graph's ratio.
 
     Attributes:
         bed: the data set and its workers.
         buffer_mb: buffer of a port of the real network, in MB.
         mark_kb: queue beyond which it marks, in KB.
+        shape: makes the network for so many workers; a star by default.
     """
 
     bed: Testbed
-    buffer_mb: float = _INFINITE
+    buffer_mb: float = INFINITE
     mark_kb: float = 100.0
+    shape: Callable[[int, LinkProperties], Topology] = star
 
     def scaled(self, full: float) -> int:
         """The generated network's part of a time or a volume."""
@@ -68,15 +76,15 @@ class BufferedStar:
 
     @property
     def topology(self) -> Topology:
-        """The star."""
+        """The network with its links."""
         conditions = self.bed.conditions
         links = LinkProperties(
             round(conditions.link_gbps * 1e9),
             self.scaled(1e6 * conditions.delay_us),
             mark_bytes=self.scaled(1e3 * self.mark_kb),
-            buffer_bytes=None if self.buffer_mb == _INFINITE else self.scaled(1e6 * self.buffer_mb),
+            buffer_bytes=None if self.buffer_mb == INFINITE else self.scaled(1e6 * self.buffer_mb),
         )
-        return star(self.bed.boundary.workers, links)
+        return self.shape(self.bed.boundary.workers, links)
 
     @property
     def framing(self) -> Framing:
@@ -97,20 +105,32 @@ class BufferedStar:
 
     def epoch_ms(self, scheme: str) -> float:
         """Milliseconds of an epoch's communication at full size: raw features once, hidden ones otherwise."""
-        raw = self.run(scheme, self.bed.sample.data.features).seconds
-        hidden = self.run(scheme, self.bed.conditions.hidden).seconds
+        raw = self.seconds(scheme, self.bed.sample.data.features)
+        hidden = self.seconds(scheme, self.bed.conditions.hidden)
         return 1e3 * (raw + (EXCHANGES - 1) * hidden) / self.bed.ratio
+
+    def seconds(self, scheme: str, features: int) -> float:
+        """Seconds of an exchange of the generated graph; ``wide-slices`` makes one for each slice."""
+        if scheme != WIDE:
+            return self.run(scheme, features).seconds
+        memory, total = self.bed.memory_bytes, 0.0
+        for width, count in Counter(slice_widths(self.bed.boundary, chunks_for(features), memory)).items():
+            plan = make_plan(self.bed.boundary, width, memory, seed=self.bed.seed)
+            protocol = self.timed(RULES["switchgnn"])
+            total += count * simulate(self.topology, plan, protocol=protocol, framing=self.framing).seconds
+        return total
 
     def _plan(self, scheme: str, features: int) -> Plan:
         chunks, boundary = chunks_for(features), self.bed.boundary
         if scheme == "strawman":
             return make_plan(boundary, chunks, boundary.B * chunks * 4 * LANES, "random", self.bed.seed)
-        return make_plan(boundary, chunks, self.bed.memory_bytes, seed=self.bed.seed)
+        order = "random" if scheme == UNORDERED else "gamr"
+        return make_plan(boundary, chunks, self.bed.memory_bytes, order, self.bed.seed)
 
     def _protocol(self, scheme: str) -> ExchangeProtocol:
         if scheme == "strawman":
             return self.timed(replace(RULES["switchgnn"], aggregators=self.bed.memory_bytes // (4 * LANES)))
-        return self.timed(RULES[scheme])
+        return self.timed(RULES["switchgnn" if scheme == UNORDERED else scheme])
 
 
 _SCHEMES: Final = (*HOST_BASED, "strawman", *RULES)
@@ -150,7 +170,7 @@ def figure15_packets(
         lines = {
             scheme: (
                 [f"{each:g}" for each in buffers],
-                [BufferedStar(bed, each, mark_kb).epoch_ms(scheme) for each in buffers],
+                [BufferedNetwork(bed, each, mark_kb).epoch_ms(scheme) for each in buffers],
             )
             for scheme in _SCHEMES
         }
@@ -159,7 +179,7 @@ def figure15_packets(
         place = buffers.index(buffer_mb)
         comparisons += _compared(name, {scheme: times[place] for scheme, (_, times) in lines.items()})
     bed = bed_of("reddit", WORKERS, _SIZE * scale, seed, folder, conditions)
-    comparisons += _feedback(BufferedStar(bed, buffer_mb, mark_kb))
+    comparisons += _feedback(BufferedNetwork(bed, buffer_mb, mark_kb))
     note = (
         f"Comparisons are at {buffer_mb:g} MB a port. Passes are free. The strawman delivers raw "
         " features wherever no aggregator is free, in bursts that overflow finite buffers; each loss costs a "
@@ -182,7 +202,7 @@ def _compared(name: str, ms: dict[str, float]) -> list[PaperComparison]:
     ]
 
 
-def _feedback(network: BufferedStar) -> list[PaperComparison]:
+def _feedback(network: BufferedNetwork) -> list[PaperComparison]:
     """What each kind of feedback adds to an exchange of hidden features."""
     quiet, *others = (network.run(scheme, network.bed.conditions.hidden).seconds for scheme in RULES)
     return [

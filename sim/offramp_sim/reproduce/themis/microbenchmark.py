@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Network
+from offramp.themis.packets import usual_packets
 from offramp.themis.plan import Scheduler, make_plan
 from offramp.themis.themis import AS_PUBLISHED
 from offramp.themis.topologies import PAPER
@@ -22,8 +23,10 @@ _SETTINGS = {"sizes_MB": list(SIZES_MB), "chunks": 64, "threshold": "1/16"}
 _CHUNKS = (4, 8, 16, 32, 64, 128, 256, 512)
 _STUDIED = ("3D-SW_SW_SW_hetero", "4D-Ring_FC_Ring_SW")
 _MODEL = (
-    "Fixed delays overlap with other chunks, packets have no headers. The sizes between 100 MB and 1 GB are ours. "
-    "themis+scf-size takes the smallest chunk by its size before the stage, themis+scf by the bytes that it sends."
+    "Fixed delays overlap with other chunks. With headers, packets of the last dimension are InfiniBand's (4,096 bytes "
+    "and 26 of header) and of others NVLink's (256 and 16): the paper names them without sizes. The sizes between 100 "
+    "MB and 1 GB are ours. themis+scf-size takes the smallest chunk by its size before the stage, themis+scf by the "
+    "bytes that it sends."
 )
 
 
@@ -31,23 +34,32 @@ OPTIONS: Final[dict[str, tuple[Any, ...]]] = {
     "size_factor": (1.0, 0.35, 2.8),
     "chunks": (64, 16, 256),
     "outer_factor": (1.0, 0.3, 3.0),
+    "packets": ("none", "headers"),
 }
-"""Sizes, chunks and bandwidth of the last dimension, as multiples of the paper's, for a referee."""
+"""Sizes, chunks and bandwidth of the last dimension, as multiples of the paper's, and headers, for a referee."""
 
 
-def networks(outer_factor: float) -> tuple[Network, ...]:
-    """The paper's topologies, with a different bandwidth of the last dimension."""
+def networks(outer_factor: float, packets: str) -> tuple[Network, ...]:
+    """The paper's topologies, with a different bandwidth of the last dimension, and with headers or without."""
 
     def changed(network: Network) -> Network:
         *inner, last = network.dimensions
         return replace(network, dimensions=(*inner, replace(last, bandwidth_bps=last.bandwidth_bps * outer_factor)))
 
-    return tuple(network if outer_factor == 1 else changed(network) for network in PAPER.values())
+    rated = (network if outer_factor == 1 else changed(network) for network in PAPER.values())
+    return tuple(with_headers(network) if packets == "headers" else network for network in rated)
+
+
+def with_headers(network: Network) -> Network:
+    """The network with packets as :func:`~offramp.themis.packets.usual_packets` has them."""
+    return network.with_packets(usual_packets(len(network.dimensions)))
 
 
 @cache
-def _points(size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0) -> tuple[SweepPoint, ...]:
-    return tuple(sweep(networks(outer_factor), size_factor, chunks))
+def _points(
+    size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0, packets: str = "none"
+) -> tuple[SweepPoint, ...]:
+    return tuple(sweep(networks(outer_factor, packets), size_factor, chunks))
 
 
 def _mean(values: list[float]) -> float:
@@ -133,11 +145,11 @@ def figure9() -> Reproduction:
     "themis/fig10",
     "Utilisation against the number of chunks",
     seconds=9,
-    options={"size_factor": (1.0, 0.35, 2.8), "outer_factor": OPTIONS["outer_factor"]},
+    options={name: OPTIONS[name] for name in ("size_factor", "outer_factor", "packets")},
 )
-def figure10(*, size_factor: float = 1.0, outer_factor: float = 1.0) -> Reproduction:
+def figure10(*, size_factor: float = 1.0, outer_factor: float = 1.0, packets: str = "none") -> Reproduction:
     """Utilisation of 100 MB all-reduces against the number of chunks."""
-    known = dict(zip(PAPER, networks(outer_factor), strict=True))
+    known = dict(zip(PAPER, networks(outer_factor, packets), strict=True))
     lines: dict[str, dict[str, tuple[list[int], list[float]]]] = {name: {} for name in _STUDIED}
     cases = [(name, scheduler, chunks) for name in _STUDIED for scheduler in Scheduler for chunks in _CHUNKS]
     for name, scheduler, chunks in counted("all-reduces", cases):

@@ -13,6 +13,7 @@ from offramp_base.progress import counted
 from offramp_sim.figures.panels import Curves
 from offramp_sim.reproduce.item import Evidence, PaperComparison, Reproduction, exact
 from offramp_sim.reproduce.table import Lines
+from offramp_sim.reproduce.themis.microbenchmark import OPTIONS, with_headers
 from offramp_sim.themis.iteration import Breakdown, train
 from offramp_sim.themis.models import MODELS, model_for
 from offramp_sim.themis.workload import CommunicationScope, TrainingWorkload
@@ -60,27 +61,59 @@ def _factor(name: str) -> float:
 
 
 @cache
-def _breakdown_of(name: str, network: str, method: str) -> Breakdown:
-    where = PAPER[network]
-    return train(_sized(name, where).scaled(_factor(name)), where, _METHODS[method], _ITERATIONS)
+def _breakdown_of(name: str, network: str, method: str, factor: float, packets: str) -> Breakdown:
+    where = with_headers(PAPER[network]) if packets == "headers" else PAPER[network]
+    return train(_sized(name, where).scaled(factor), where, _METHODS[method], _ITERATIONS)
 
 
 @exact(
     "themis/fig12",
-    "Training iterations and what they wait for",
+    "Training iterations and what they wait for, computation fitted to the largest speed-ups",
     seconds=10,
     evidence=Evidence.FITTED,
     source="the largest speed-up of each workload, which sets its factor on computation",
+    options={"packets": OPTIONS["packets"]},
 )
-def figure12() -> Reproduction:
+def figure12(*, packets: str = "none") -> Reproduction:
     """Three training iterations of four workloads on six topologies, and their waiting times."""
+    return _iterations({name: _factor(name) for name in MODELS}, packets, _NOTE)
+
+
+@exact(
+    "themis/fig12-roofline",
+    "Training iterations, computation by an A100's roofline",
+    seconds=10,
+    options={"efficiency": (1.0, 0.4, 0.2), "packets": OPTIONS["packets"]},
+)
+def figure12_by_roofline(*, efficiency: float = 1.0, packets: str = "none") -> Reproduction:
+    """Figure 12 with nothing fitted: layers take what an A100 that reaches a share of its peaks needs.
+
+    Args:
+        efficiency: share of the peak rates of operations and of memory; the paper computes with peaks.
+        packets: ``headers`` or ``none``.
+    """
+    return _iterations(dict.fromkeys(MODELS, 1 / efficiency), packets, _ROOFLINE)
+
+
+_ROOFLINE = (
+    "Nothing is fitted: layers are built from the architectures, and each takes the time of an A100's roofline (312 "
+    "TFLOPS, 1,555 GB/s) over its efficiency. Batches, and sizes of layers that the paper does not give, are ours."
+)
+
+
+def _iterations(factors: dict[str, float], packets: str, note: str) -> Reproduction:
+    """Three iterations of all workloads, whose computation is multiplied by these factors."""
     comparisons, panels, data = [], [], {}
     reduced: dict[str, list[float]] = {"themis+scf": [], "balanced": [], "ideal": []}
     for name in counted("workloads", tuple(MODELS)):
+        case = factors[name], packets
         gains: dict[str, list[float]] = {}
         for method, ratios in reduced.items():
             for network in PAPER:
-                base, ours = _breakdown_of(name, network, "baseline"), _breakdown_of(name, network, method)
+                base, ours = (
+                    _breakdown_of(name, network, "baseline", *case),
+                    _breakdown_of(name, network, method, *case),
+                )
                 gains.setdefault(method, []).append(base.total / ours.total)
                 ratios.append(base.waiting / ours.waiting)
         mean, largest, ideal_mean, ideal_largest = _PUBLISHED[name]
@@ -94,23 +127,24 @@ def figure12() -> Reproduction:
         for what, published, value in rows:
             text = f"{published:.2f}" if published is not None else None
             comparisons.append(PaperComparison(f"{name}: {what}", text, f"{value:.2f}"))
-        panels.append(_breakdown(name))
-        data[name] = {"speed_up": dict(gains), "compute_factor": _factor(name)}
+        panels.append(_breakdown(name, *case))
+        data[name] = {"speed_up": dict(gains), "compute_factor": factors[name]}
     for method, text in (("themis+scf", "1.65"), ("ideal", "1.72"), ("balanced", None)):
         values = reduced[method]
         what = f"exposed communication, {method}"
         comparisons.append(PaperComparison(what, text, f"{sum(values) / len(values):.2f}"))
-    settings = {"iterations": _ITERATIONS, "chunks": 64, "compute_factors": {n: round(_factor(n), 4) for n in MODELS}}
-    return Reproduction(comparisons, panels, settings, _NOTE, data)
+    rounded = {name: round(factor, 4) for name, factor in factors.items()}
+    settings = {"iterations": _ITERATIONS, "chunks": 64, "compute_factors": rounded, "packets": packets}
+    return Reproduction(comparisons, panels, settings, note, data)
 
 
-def _breakdown(name: str) -> Curves:
+def _breakdown(name: str, factor: float, packets: str) -> Curves:
     """Parts of the time, relative to the baseline's total."""
     bars: Lines = {}
     for network in PAPER:
-        whole = _breakdown_of(name, network, "baseline").total
+        whole = _breakdown_of(name, network, "baseline", factor, packets).total
         for method in ("baseline", "themis+scf", "ideal"):
-            breakdown = _breakdown_of(name, network, method)
+            breakdown = _breakdown_of(name, network, method, factor, packets)
             mp = breakdown.exposed[CommunicationScope.MODEL]
             parts = {
                 "forward": breakdown.forward,

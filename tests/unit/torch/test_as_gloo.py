@@ -105,6 +105,7 @@ def test_the_soak_of_sums_by_a_switch_runs(tmp_path):
     assert done.stdout.startswith("2 of 2 runs")
 
 
+@pytest.mark.slow  # its smallest size is in tests/support/programs.txt
 def test_random_programs_end_on_offloads_as_on_gloo(tmp_path):
     support = Path(torch_as_gloo.__file__).parent
     path = os.pathsep.join([str(support), *sys.path])

@@ -121,12 +121,12 @@ def test_gathered_rows_go_to_one_tensor_or_to_one_for_each_rank():
     whole = torch.zeros(RANKS, 2)
     run("all_gather", [whole], [torch.tensor([1.0, 2.0])])
     assert whole.tolist() == [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]]
-    both = [torch.zeros(RANKS * 2), torch.zeros(RANKS)]
-    run("all_gather", both, [torch.tensor([1.0, 2.0]), torch.tensor([5.0])], "coalesced")
-    assert [each.tolist() for each in both] == [[0.0, 0.0, 1.0, 2.0, 2.0, 4.0], [0.0, 5.0, 10.0]]
-    lists = [torch.zeros(2) for _ in range(RANKS)] + [torch.zeros(1, 1) for _ in range(RANKS)]
+    coalesced = [torch.zeros(RANKS * 2), torch.zeros(RANKS)]
+    run("all_gather", coalesced, [torch.tensor([1.0, 2.0]), torch.tensor([5.0])], "coalesced")
+    assert [each.tolist() for each in coalesced] == [[0.0, 0.0, 1.0, 2.0, 2.0, 4.0], [0.0, 5.0, 10.0]]
+    lists = [tensor for _ in range(RANKS) for tensor in (torch.zeros(2), torch.zeros(1, 1))]
     run("all_gather", lists, [torch.tensor([1.0, 2.0]), torch.tensor([[5.0]])], "lists")
-    assert [each.flatten().tolist() for each in lists] == [[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [0.0], [5.0], [10.0]]
+    assert [each.flatten().tolist() for each in lists] == [[0.0, 0.0], [0.0], [1.0, 2.0], [5.0], [2.0, 4.0], [10.0]]
 
 
 @pytest.mark.parametrize("kind", ["all_to_all", "recv"])

@@ -34,13 +34,19 @@ _CONTROLS: Final = ("orders at random", "all orders in turn", "the best single o
     sizes=(1.0,),
 )
 def controls(
-    _scale: float, seed: int, *, size_factor: float = 1.0, chunks: int = 64, outer_factor: float = 1.0
+    _scale: float,
+    seed: int,
+    *,
+    size_factor: float = 1.0,
+    chunks: int = 64,
+    outer_factor: float = 1.0,
+    packets: str = "none",
 ) -> Reproduction:
     """An all-reduce of 500 MB on the six topologies, always with the smallest chunk first."""
     demand = Demand(Collective.ALL_REDUCE, round(size_factor * _BYTES))
     rng = np.random.default_rng(seed)
     gains: dict[str, list[float]] = {name: [] for name in (*_CONTROLS, "the baseline")}
-    for network in counted("topologies", networks(outer_factor)):
+    for network in counted("topologies", networks(outer_factor, packets)):
         ours = make_plan(network, [demand], Scheduler.THEMIS_SCF, chunks, AS_PUBLISHED).finish_ps
         known = all_orders(network)
         drawn = [known[at] for at in rng.integers(len(known), size=chunks)]

@@ -172,7 +172,7 @@ def test_checksums_gather_what_they_are_given(make_switch: MakeSwitch) -> None:
 
 def test_a_checksum_of_much_data(make_switch: MakeSwitch) -> None:
     text = psa(
-        "for (bit<16> i in 16w0 .. 16w299) { sum.update({ h.w.b, i }); } h.w.a = sum.get();",
+        "for (bit<16> n in 16w0 .. 16w299) { sum.update({ h.w.b, n }); } h.w.a = sum.get();",
         "Checksum<bit<32>>(PSA_HashAlgorithm_t.CRC32) sum;",
     )
     data = b"".join(b"\x12\x34" + i.to_bytes(2, "big") for i in range(300))

@@ -188,8 +188,12 @@ class Endpoint:
         return coflow.future
 
     def offer(self, peer: int, message: int) -> None:
-        """Tell a peer of a message that this rank has begun to send, for a receive from any rank."""
-        self._tell(peer, FrameHeader(FrameType.OFFER, 0, message))
+        """Tell a peer of a message that this rank has begun to send, for a receive from any rank.
+
+        A peer that waited for it may have taken it and left meanwhile. If it has gone without it, its connections say so.
+        """
+        with contextlib.suppress(OSError):
+            self._controls[peer].send(FrameHeader(FrameType.OFFER, 0, message))
 
     @property
     def waiting(self) -> str:

@@ -33,6 +33,31 @@ def test_the_nth_send_meets_the_nth_receive_of_its_tag() -> None:
             assert torch.equal(came[key], tensor)
 
 
+def test_a_peer_may_take_a_message_and_leave_before_it_hears_of_it(monkeypatch) -> None:
+    """A sender tells of a message behind its start; a peer that waited for it may be gone by then."""
+
+    class Closed:
+        def send(self, *_) -> None:
+            raise BrokenPipeError
+
+    with endpoints(2, JOB) as (a, b):
+        came, exchange = torch.empty(3), a.exchange
+        arriving = Messages(b).irecv(came, 0)
+
+        def taken_at_once(*arguments):
+            future = exchange(*arguments)
+            future.result(SECONDS)
+            arriving.wait()
+            b.close()
+            a._controls[1] = Closed()
+            return future
+
+        monkeypatch.setattr(a, "exchange", taken_at_once)
+        Messages(a).isend(torch.arange(3.0), 1).wait()
+        assert came.tolist() == [0.0, 1.0, 2.0]
+        assert a.failure is None
+
+
 def test_a_batch_sends_and_receives_all_that_is_in_it() -> None:
     with endpoints(2, JOB) as ranks:
         sent = [torch.arange(4.0) + rank for rank in range(2)]

@@ -101,6 +101,10 @@ def from_document(each: Declared, value: Any) -> Any:
         if not isinstance(value, list):
             raise SettingsError(each.attribute, f"expected a list of {_KINDS[each.kind]}", value)
         return from_texts(each, [_one(each, item) for item in value])
+    if each.many and isinstance(value, list):
+        if not value and each.default == ():
+            return ()
+        value = ",".join(map(str, value))  # as on the command line
     return _one(each, value)
 
 
@@ -116,9 +120,9 @@ def _one(each: Declared, value: Any) -> Any:
         float: is_number(value),
         str: isinstance(value, str),
         Path: isinstance(value, str),
-    }[each.kind]
+    }.get(each.kind, False)
     if not fits:
-        raise SettingsError(each.attribute, f"expected {_KINDS[each.kind]}", value)
+        raise SettingsError(each.attribute, f"expected {_KINDS.get(each.kind, 'text')}", value)
     converted = each.kind(value)
     check_value(each, converted)
     return converted

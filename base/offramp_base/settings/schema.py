@@ -27,7 +27,7 @@ def json_schema(title: str, classes: Sequence[type]) -> dict[str, Any]:
 
 def _property(each: Declared) -> dict[str, Any]:
     field = each.field
-    kinds = [_TYPES[each.kind]]
+    kinds = [_TYPES.get(each.kind, "string")]  # a kind of its own is parsed from text
     if (field.unit or field.parse) and "string" not in kinds:
         kinds.append("string")
     value: dict[str, Any] = {}

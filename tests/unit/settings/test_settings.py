@@ -220,6 +220,41 @@ def test_older_names_of_systems_work_and_are_not_shown() -> None:
     assert not {"coflow", "placement"} & {word for group in (OFFRAMP, SIMULATE) for word in group.members}
 
 
+@dataclass(frozen=True)
+class ParsedParts:
+    """Fields whose texts have forms of their own: of numbers, and of a kind that only text becomes."""
+
+    fanout: Annotated[tuple[int, ...], Field("", parse=lambda text: tuple(map(int, text.split(","))))] = (1,)
+    formats: Annotated[
+        tuple[complex, ...], Field("", parse=lambda text: tuple(complex(each) for each in text.split(",")))
+    ] = ()
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fanout: 3", ParsedParts((3,))),
+        ("fanout: [3, 4]\nformats: 1+2j", ParsedParts((3, 4), (1 + 2j,))),
+        ("formats: [1+2j, 3j]", ParsedParts(formats=(1 + 2j, 3j))),
+        ("formats: []", ParsedParts()),
+        ("formats: {a: 1}", "expected text"),
+    ],
+)
+def test_a_file_may_list_what_the_command_line_has_in_one_word(text: str, expected: object, tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    if isinstance(expected, str):
+        with pytest.raises(OfframpError, match=f"run.yaml:1: formats .*: {expected}"):
+            read_settings(path, (ParsedParts,))
+    else:
+        values = {name: each.value for name, each in read_settings(path, (ParsedParts,)).items()}
+        assert ParsedParts(**values) == expected
+    schema = json_schema("parts", (ParsedParts,))["properties"]
+    assert schema["formats"]["type"] == ["array", "string"]
+    assert schema["formats"]["items"] == {"type": "string"}
+
+
 def test_options_are_declared_in_one_place() -> None:
     guilty = [
         str(path)

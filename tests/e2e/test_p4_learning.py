@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from offramp_base.errors import OfframpError
+from offramp_base import OfframpError
 from offramp_p4.frontend import load
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from thrift_switch import answers, serving

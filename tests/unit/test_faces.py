@@ -46,6 +46,7 @@ BENEATH = {
     "offramp_base.ending.owner": "whether a process of a laboratory has ended",
     "offramp_base.tools": "where other projects' programs are installed for a test",
     "offramp_p4.runtime": "P4Info for other projects' controllers",
+    "offramp_p4_tools.dropin.thrift.client": "what a switch answers to other projects' command files",
 }
 """Modules that tests of whole programs import to prepare or to judge one, and what for."""
 

@@ -26,7 +26,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.private_folder import make_private
 
 MOST_TASKS: Final = 1000
-"""Tasks of an array: Slurm's own ``MaxArraySize`` is 1001."""
+"""Tasks of an array; Slurm takes 1,001 unless it is configured otherwise."""
 _WORK: Final = "work.pickle"
 _LOG: Final = "task-{task}.log"
 _POLL_S: Final = 1.0

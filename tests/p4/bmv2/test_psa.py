@@ -373,7 +373,7 @@ def test_an_internet_checksum_is_of_whole_words() -> None:
 
 REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a register under a condition": (
-        {"sums": "Register<bit<8>, bit<8>>(4) r;", "deparse": "if (h.w.a == 1) { r.write(0, 1); }"},
+        {"sums": "Register<bit<8>, bit<8>>(4) g;", "deparse": "if (h.w.a == 1) { g.write(0, 1); }"},
         "register_write under a condition",
     ),
     "emit under a condition": ({"deparse": "if (h.w.a == 1) { p.emit(h.x); }"}, "emit under a condition"),

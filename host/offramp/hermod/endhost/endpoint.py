@@ -190,7 +190,7 @@ class Endpoint:
     def offer(self, peer: int, message: int) -> None:
         """Tell a peer of a message that this rank has begun to send, for a receive from any rank.
 
-        A peer that waited for it may have taken it and left meanwhile. If it has gone without it, its connections say so.
+        A peer that waited for it may have taken it and left meanwhile. Its connections say if it has gone without it.
         """
         with contextlib.suppress(OSError):
             self._controls[peer].send(FrameHeader(FrameType.OFFER, 0, message))

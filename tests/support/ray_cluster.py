@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import Self
 
 import pytest
 
-from slurm_cluster import kill_beside
+from slurm_cluster import in_network_of
 
 LIMIT_S = 120.0
 PORT = 6379
@@ -72,11 +73,14 @@ class RayCluster:
             )
 
     def kill_node(self, address: str) -> None:
-        """A node dies: its daemons, and whatever they have started, at once."""
+        """A node dies: its daemons and workers, at once; ranks have to notice."""
         process = self._nodes.pop(address)
-        kill_beside(self.hosts[address])
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        while daemons := [pid for pid in in_network_of(self.hosts[address]) if is_ray(_command(pid))]:
+            for pid in daemons:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):  # so that it is no zombie
+                process.wait(0.1)
         process.wait()
 
     def _until(self, address: str) -> None:
@@ -87,6 +91,13 @@ class RayCluster:
             assert self._nodes[address].poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.2)
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def is_ray(command: str) -> bool:

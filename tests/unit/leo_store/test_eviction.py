@@ -141,7 +141,7 @@ def test_what_was_evicted_is_gone_after_a_restart(tmp_path: Path) -> None:
         with Resp(store.addresses["resp"]) as client:
             client("CONFIG", "SET", "maxmemory", "0")
             left = set(client("KEYS", "*"))
-        # The limit holds from the start, and this connection counts: a few more may go until it says that there is none.
+        # The limit holds from the start, and this connection counts: a few more may go until it lifts the limit.
         assert left <= set(keys)
         assert len(left) > len(keys) - 20
 

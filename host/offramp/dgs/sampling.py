@@ -149,7 +149,7 @@ def weighted(
 
 
 def in_order(parts: list[SampledNeighbours], places: IntArray) -> SampledNeighbours:
-    """Picks of several groups of rows as picks of all rows; ``places`` of the groups' rows, one after the other."""
+    """Neighbours sampled for groups of rows, in the order of all rows; ``places`` are those of the groups' rows."""
     counts = np.concatenate([each.counts for each in parts])
     neighbours = np.concatenate([each.neighbours for each in parts])
     order = np.empty(len(places), np.int64)

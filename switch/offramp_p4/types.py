@@ -205,11 +205,6 @@ class Header(Structure):
         """Bits of all fields, varbits counted as 0."""
         return sum(_width(f.type) for f in self.fields)
 
-    @cached_property
-    def max_width(self) -> int:
-        """Bits of all fields, varbits counted at their maximum."""
-        return sum(f.type.width if isinstance(f.type, Varbit) else _width(f.type) for f in self.fields)
-
 
 class Union(Structure):
     """``header_union``: at most one of its headers is valid."""

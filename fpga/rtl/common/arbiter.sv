@@ -16,9 +16,18 @@ module arbiter #(
   reg [COUNT-1:0] above;   // requesters whose turn comes before the others'
   reg [COUNT-1:0] locked;  // an untaken grant
 
+  // Those above the lowest that is set; by ORs, which are less deep for so few than a carry.
+  function [COUNT-1:0] behind(input [COUNT-1:0] some);
+    integer i;
+    begin
+      behind[0] = 1'b0;
+      for (i = 1; i < COUNT; i = i + 1) behind[i] = behind[i-1] | some[i-1];
+    end
+  endfunction
+
   wire [COUNT-1:0] preferred = request & above;
-  wire [COUNT-1:0] first = preferred & (~preferred + 1'b1);
-  wire [COUNT-1:0] any = request & (~request + 1'b1);
+  wire [COUNT-1:0] first = preferred & ~behind(preferred);
+  wire [COUNT-1:0] any = request & ~behind(request);
   wire [COUNT-1:0] held = locked & request;
 
   assign grant = |held ? held : |preferred ? first : any;
@@ -30,7 +39,7 @@ module arbiter #(
       locked <= {COUNT{1'b0}};
     end else begin
       locked <= valid && !taken ? grant : {COUNT{1'b0}};
-      if (valid && taken) above <= ~(grant | (grant - 1'b1));
+      if (valid && taken) above <= behind(grant);
     end
   end
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grants packets round robin: a source keeps its turn until its packet's last beat.
+// Grants packets round robin, from a register: a source keeps its turn until its packet's last beat, in whose cycle the
+// next one is chosen. A source that waits alone has a cycle without a turn between its packets.
 module packet_turns #(
     // Sources, 2 or more.
     parameter COUNT = 2
@@ -8,21 +9,22 @@ module packet_turns #(
     input  wire             rst,
     input  wire [COUNT-1:0] valid,
     input  wire             ends,   // a last beat is taken
-    output wire [COUNT-1:0] turn    // of at most one
+    output reg  [COUNT-1:0] turn    // of at most one
 );
-  reg [COUNT-1:0] holder;
+  wire choosing = turn == 0 || ends;
   wire [COUNT-1:0] chosen;
-  assign turn = |holder ? holder : chosen;
 
   arbiter #(
       .COUNT(COUNT)
   ) turns (
       .*,
-      .request(|holder ? holder : valid),
+      .request(valid & ~turn),
       .grant(chosen),
       /* verilator lint_off PINCONNECTEMPTY */ .valid(), /* verilator lint_on PINCONNECTEMPTY */  // not needed here
-      .taken(ends)
+      .taken(choosing)
   );
 
-  always @(posedge clk) holder <= rst || ends ? {COUNT{1'b0}} : turn;
+  always @(posedge clk)
+    if (rst) turn <= {COUNT{1'b0}};
+    else if (choosing) turn <= chosen;
 endmodule

@@ -3,6 +3,7 @@
 //
 // in_target says where a packet goes (udp_pkg): to the look-ups, the sums, control_port, ebs_lookup or quantpack's two ways.
 // out_source says where an answer comes from; every packet is answered by one packet, whole, in order from each source.
+// Both streams have a register in both directions.
 `include "axi.svh"
 module chip_engines #(
     // Lines of the table, a power of two.
@@ -65,10 +66,10 @@ module chip_engines #(
 
   // Streams of an engine whose beats are as wide as the chip's.
   `define ENGINE_STREAMS(TARGET) \
-      .s_axis_tdata(in_data), \
-      .s_axis_tkeep(in_keep), \
-      .s_axis_tlast(in_last), \
-      .s_axis_tvalid(in_valid && in_target == TARGET), \
+      .s_axis_tdata(packet_data), \
+      .s_axis_tkeep(packet_keep), \
+      .s_axis_tlast(packet_last), \
+      .s_axis_tvalid(packet_valid && packet_target == TARGET), \
       .s_axis_tready(ready[TARGET]), \
       .m_axis_tdata(data[128*TARGET+:128]), \
       /* verilator lint_off PINCONNECTEMPTY */ .m_axis_tkeep(), /* verilator lint_on PINCONNECTEMPTY */ \
@@ -107,9 +108,22 @@ module chip_engines #(
   wire [5:0] valid, last;
   /* verilator lint_off UNUSEDSIGNAL */ wire [5:0] taken; /* verilator lint_on UNUSEDSIGNAL */  // the last ones are EBS's and quantpack's
   wire [6*128-1:0] data;
-  assign in_ready = ready[in_target];
+  wire [2:0] packet_target;
+  wire [127:0] packet_data;
+  wire [15:0] packet_keep;
+  wire packet_last, packet_valid;
   assign ready[7:6] = 2'b11;
+  skid_buffer #(
+      .WIDTH(148)
+  ) packets (
+      .*,
+      .in_data({in_target, in_keep, in_last, in_data}),
+      .out_data({packet_target, packet_keep, packet_last, packet_data}),
+      .out_valid(packet_valid),
+      .out_ready(ready[packet_target])
+  );
 
+  wire answer_valid, answer_last, answer_ready;
   wire [SOURCES-1:0] turn_of;
   /* verilator lint_off WIDTHEXPAND */ wire [5:0] turn = turn_of; /* verilator lint_on WIDTHEXPAND */  // nobody's is 0
   packet_turns #(
@@ -117,15 +131,24 @@ module chip_engines #(
   ) turns (
       .*,
       .valid(valid[SOURCES-1:0]),
-      .ends(out_valid && out_ready && out_last),
+      .ends(answer_valid && answer_ready && answer_last),
       .turn(turn_of)
   );
-  assign out_valid  = |(turn & valid);
-  assign out_last   = |(turn & last);
-  assign out_source = {turn[4] | turn[5], turn[2] | turn[3], turn[1] | turn[3] | turn[5]};
-  assign out_data   = turn[5] ? data[5*128+:128] : turn[4] ? data[4*128+:128] : turn[3] ? data[3*128+:128]
+  assign answer_valid = |(turn & valid);
+  assign answer_last  = |(turn & last);
+  wire [2:0] answer_source = {turn[4] | turn[5], turn[2] | turn[3], turn[1] | turn[3] | turn[5]};
+  wire [127:0] answer_data = turn[5] ? data[5*128+:128] : turn[4] ? data[4*128+:128] : turn[3] ? data[3*128+:128]
       : turn[2] ? data[2*128+:128] : turn[1] ? data[1*128+:128] : data[0+:128];
-  assign taken      = turn & {6{out_ready}};
+  assign taken = turn & {6{answer_ready}};
+  skid_buffer #(
+      .WIDTH(132)
+  ) answers (
+      .*,
+      .in_data({answer_source, answer_last, answer_data}),
+      .in_valid(answer_valid),
+      .in_ready(answer_ready),
+      .out_data({out_source, out_last, out_data})
+  );
 
   wire [$clog2(LINES)-1:0] write_line;
   wire [511:0] write_data;
@@ -173,10 +196,10 @@ module chip_engines #(
       .ENGINES(SOURCES == 3 ? 4 : 8)
   ) control (
       .*,
-      .s_axis_tdata(in_data),
-      .s_axis_tkeep(in_keep),
-      .s_axis_tlast(in_last),
-      .s_axis_tvalid(in_valid && in_target == CONTROL),
+      .s_axis_tdata(packet_data),
+      .s_axis_tkeep(packet_keep),
+      .s_axis_tlast(packet_last),
+      .s_axis_tvalid(packet_valid && packet_target == CONTROL),
       .s_axis_tready(ready[CONTROL]),
       .m_axis_tdata(data[128*CONTROL+:128]),
       .m_axis_tlast(last[CONTROL]),
@@ -289,7 +312,10 @@ module chip_engines #(
       `STREAM(quantised, 256)
       widen there_in (
           .*,
-          .in_valid(in_valid && in_target == QUANTISE),
+          .in_data(packet_data),
+          .in_keep(packet_keep),
+          .in_last(packet_last),
+          .in_valid(packet_valid && packet_target == QUANTISE),
           .in_ready(ready[QUANTISE]),
           .out_data(values_tdata),
           .out_keep(values_tkeep),
@@ -315,7 +341,10 @@ module chip_engines #(
       `STREAM(dequantised, 256)
       widen back_in (
           .*,
-          .in_valid(in_valid && in_target == DEQUANTISE),
+          .in_data(packet_data),
+          .in_keep(packet_keep),
+          .in_last(packet_last),
+          .in_valid(packet_valid && packet_target == DEQUANTISE),
           .in_ready(ready[DEQUANTISE]),
           .out_data(codes_tdata),
           .out_keep(codes_tkeep),

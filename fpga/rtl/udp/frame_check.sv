@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classifies passing frames: a whole frame for this card gets a kind with its last beat, a cycle later;
-// all others get DROP and one event for the reason. Bytes behind a UDP datagram (padding, trailers) are cut off from the
-// fourth beat on: the datagram's last beat waits until the frame ends.
+// Classifies passing frames: a whole frame for this card gets a kind with its last beat; all others get DROP and one
+// event for the reason. Bytes behind a UDP datagram (padding, trailers) are cut off from the fourth beat on: the
+// datagram's last beat waits until the frame ends.
+//
+// A beat leaves six cycles after it came. Its words are masked, added up and added to those before it, a cycle each; then
+// the frame's sums are folded, compared and judged, again a cycle each.
 module frame_check (
     input  wire         clk,
     input  wire         rst,
@@ -12,15 +15,16 @@ module frame_check (
     input  wire         in_last,
     input  wire [  2:0] in_fault,
     input  wire         in_valid,
-    output reg  [127:0] out_data,
-    output reg  [  3:0] out_count,
-    output reg          out_last,
-    output reg          out_valid,
-    output wire [  1:0] out_kind,   // with the last beat: 0 drop, 1 ARP, 2 echo, 3 message
+    output wire [127:0] out_data,
+    output wire [  3:0] out_count,
+    output wire         out_last,
+    output wire         out_valid,
+    output reg  [  1:0] out_kind,   // with the last beat: 0 drop, 1 ARP, 2 echo, 3 message
     output reg  [ 15:0] out_events  // with the last beat: what is counted (udp_pkg)
 );
   localparam [15:0] IPV4 = 16'h0008, ARP = 16'h0608;  // in the order of bytes here
   localparam [1:0] DROP = 0, ARP_KIND = 1, ECHO = 2, MESSAGE = 3;
+  localparam BEHIND = 5;  // cycles from the register that takes a beat in to the output
 
   reg [2:0] beat;  // of the frame, 4 for all from the fifth on
   reg [2:0] fault;
@@ -28,8 +32,6 @@ module frame_check (
   reg [16:0] left;  // bytes of the IP packet from this beat on
   reg [10:0] bytes;  // of the frame
   reg [15:0] total;
-  reg [21:0] ip_sum;
-  reg [26:0] sum;  // of ICMP or UDP
   reg no_sum;
   reg held;  // the output is the datagram's last beat
 
@@ -42,38 +44,24 @@ module frame_check (
       assign masked[g*8+:8] = left > g && here[g] ? in_data[g*8+:8] : 8'h00;
     end
   endgenerate
-  wire [127:0] counted = beat <= 1 ? in_data : masked;
   wire ends = ip && udp && beat >= 3 && left <= 16;  // the datagram has no beat behind this one
   wire cut = ends && left != 0 && !left[4] && left[3:0] <= in_count;
   wire [15:0] length = {in_data[7:0], in_data[15:8]};  // of the IP packet, in beat 1
   wire [15:0] datagram = {in_data[55:48], in_data[63:56]};  // of UDP, in beat 2
 
-  wire [21:0] ip_words, words;
-  sum_words #(
-      .WORDS(8)
-  ) of_ip (
-      .data(beat == 0 ? {in_data[127:112], 112'b0} : beat == 1 ? in_data : {112'b0, in_data[15:0]}),
-      .sum (ip_words)
-  );
-  sum_words #(
-      .WORDS(8)
-  ) of_payload (
-      .data(beat == 1 ? {in_data[127:80], 80'b0} : beat == 2 && !udp ? {masked[127:16], 16'b0} : counted),
-      .sum (words)
-  );
-
+  reg [127:0] taken;  // a beat
+  reg [3:0] taken_count;
+  reg taken_last, taken_valid;
   always @(posedge clk) begin
-    out_valid <= in_valid && !rst && (in_last || !(held || ends));
-    if (!held) out_data <= in_data;
-    if (!held) out_count <= cut ? left[3:0] - 1'b1 : in_count;
-    out_last <= in_last;
+    taken_valid <= in_valid && !rst && (in_last || !(held || ends));
+    if (!held) taken <= in_data;
+    if (!held) taken_count <= cut ? left[3:0] - 1'b1 : in_count;
+    taken_last <= in_last;
     if (in_valid) begin
       held  <= !in_last && (held || ends);
       fault <= in_fault;
       bytes <= (beat == 0 ? 11'd0 : bytes) + {7'b0, in_count} + 11'd1;
       if (beat != 1) left <= left < 16 ? 17'd0 : left - 17'd16;
-      if (beat < 3) ip_sum <= (beat == 0 ? 22'b0 : ip_sum) + ip_words;
-      if (beat >= 2) sum <= sum + {5'b0, words};
       case (beat)
         0: begin
           to_me  <= in_data[47:0] == mac;
@@ -91,8 +79,6 @@ module frame_check (
           echo      <= in_data[63:56] == 8'd1;
           udp       <= in_data[63:56] == 8'd17;
           for_me    <= in_data[127:112] == address[15:0];
-          // The sum of UDP has the addresses, protocol and length before it; ICMP's has not.
-          sum       <= in_data[63:56] == 8'd17 ? {5'b0, words} + 27'd17 : 27'd0;
         end
         2: begin
           for_me     <= arp ? in_data[79:48] == address : for_me && in_data[15:0] == address[31:16];
@@ -100,7 +86,6 @@ module frame_check (
           udp_length <= datagram == total - 16'd20 && datagram >= 8;
           no_sum     <= in_data[79:64] == 0;
           echo       <= echo && in_data[31:16] == 16'h0008;
-          if (udp) sum <= sum + {5'b0, words} + {11'b0, datagram};
         end
         default: ;
       endcase
@@ -109,45 +94,121 @@ module frame_check (
     if (rst) {held, beat} <= 0;
   end
 
-  function [15:0] folded(input [26:0] value);
-    reg [16:0] once;
-    begin
-      once   = {1'b0, value[15:0]} + {6'b0, value[26:16]};
-      folded = once[15:0] + {15'b0, once[16]};
-    end
-  endfunction
-
-  wire short = bytes < 11'd60;  // a MAC that lets runts pass
-  wire whole = {1'b0, total} + 17'd14 <= {6'b0, bytes};
-  wire good_ip = plain && folded({5'b0, ip_sum}) == 16'hFFFF && total >= 28 && whole;
-  wire good_sum = folded(sum) == 16'hFFFF && !(udp && no_sum);
-
-  assign out_kind = out_events[udp_pkg::ACCEPTED] ? (arp ? ARP_KIND : udp ? MESSAGE : ECHO) : DROP;
-
-  always @* begin
-    out_events = 16'b0;
-    if (out_valid && out_last)
-      case (fault)
-        ethernet_pkg::CORRUPT: out_events[udp_pkg::CORRUPT] = 1'b1;
-        ethernet_pkg::RUNT: out_events[udp_pkg::RUNT] = 1'b1;
-        ethernet_pkg::JUMBO: out_events[udp_pkg::JUMBO] = 1'b1;
-        ethernet_pkg::OVERFLOW: out_events[udp_pkg::OVERFLOW] = 1'b1;
-        default:
-        if (short) out_events[udp_pkg::RUNT] = 1'b1;
-        else if (!to_me && !(to_all && arp)) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-        else if (arp) begin
-          if (!whole_arp) out_events[udp_pkg::UNKNOWN] = 1'b1;
-          else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-          else out_events[udp_pkg::ACCEPTED] = 1'b1;
-        end else if (!ip) out_events[udp_pkg::UNKNOWN] = 1'b1;
-        else if (!good_ip) out_events[udp_pkg::BAD_HEADER] = 1'b1;
-        else if (!for_me) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-        else if (fragment) out_events[udp_pkg::FRAGMENT] = 1'b1;
-        else if (!udp && !echo) out_events[udp_pkg::UNKNOWN] = 1'b1;
-        else if (udp && !udp_length) out_events[udp_pkg::BAD_HEADER] = 1'b1;
-        else if (!good_sum) out_events[udp_pkg::BAD_CHECKSUM] = 1'b1;
-        else if (udp && !my_port) out_events[udp_pkg::MISADDRESSED] = 1'b1;
-        else out_events[udp_pkg::ACCEPTED] = 1'b1;
-      endcase
+  // The words that a beat adds to the sum of its IP header and to that of ICMP or UDP.
+  reg [127:0] ip_bytes, payload_bytes;
+  reg [1:0] summed, joined;  // into either sum, lowest the header's; then the same a cycle later
+  reg begins, began;  // a frame
+  reg [15:0] extra, joining;  // to the payload's sum: its protocol or its length, where these are summed, too
+  wire [21:0] ip_words, payload_words;
+  reg [18:0] ip_more, payload_more;
+  reg [21:0] ip_sum;
+  reg [26:0] sum;  // of ICMP or UDP
+  sum_words #(
+      .WORDS(8)
+  ) of_ip (
+      .data(ip_bytes),
+      .sum (ip_words)
+  );
+  sum_words #(
+      .WORDS(8)
+  ) of_payload (
+      .data(payload_bytes),
+      .sum (payload_words)
+  );
+  wire tells_udp = in_data[63:56] == 8'd17;
+  always @(posedge clk) begin
+    ip_bytes <= beat == 0 ? {in_data[127:112], 112'b0} : beat == 1 ? in_data : {112'b0, in_data[15:0]};
+    // The sum of UDP has the addresses, protocol and length before it; ICMP's has not.
+    payload_bytes <= beat == 1 ? (tells_udp ? {in_data[127:80], 80'b0} : 128'b0)
+        : beat == 2 && !udp ? {masked[127:16], 16'b0} : masked;
+    extra   <= beat == 1 && tells_udp ? 16'd17 : beat == 2 && udp ? datagram : 16'd0;
+    summed  <= {2{in_valid}} & {beat >= 1, beat < 3};
+    begins  <= beat == 0;
+    ip_more      <= ip_words[18:0];
+    payload_more <= payload_words[18:0];
+    joining      <= extra;
+    joined       <= summed;
+    began        <= begins;
+    if (joined[0]) ip_sum <= (began ? 22'b0 : ip_sum) + {3'b0, ip_more};
+    if (joined[0] && began) sum <= 0;
+    if (joined[1]) sum <= sum + {8'b0, payload_more} + {11'b0, joining};
   end
+
+  // Folded once, the sum of words with their check sum is a one's complement zero: FFFF, or with its carry 1FFFE.
+  function [16:0] once(input [26:0] value);
+    once = {1'b0, value[15:0]} + {6'b0, value[26:16]};
+  endfunction
+  reg [16:0] ip_once, sum_once;
+  reg ip_zero, sum_zero;
+  always @(posedge clk) begin
+    ip_once  <= once({5'b0, ip_sum});
+    sum_once <= once(sum);
+    ip_zero  <= ip_once == 17'h0FFFF || ip_once == 17'h1FFFE;
+    sum_zero <= sum_once == 17'h0FFFF || sum_once == 17'h1FFFE;
+  end
+
+  // What the beats said by themselves is here before the sums, and waits for them.
+  wire whole = {1'b0, total} + 17'd14 <= {6'b0, bytes};
+  reg [15:0] told;
+  always @(posedge clk)
+    told <= {
+      fault, bytes < 11'd60, to_me || (to_all && arp), arp, whole_arp, for_me, ip, plain && total >= 28 && whole, fragment,
+      udp, echo, udp_length, no_sum, my_port
+    };
+  wire [2:0] why_bad;
+  wire runt, addressed, is_arp, arp_whole, host, is_ip, ip_whole, in_parts, is_udp, is_echo, udp_whole, sumless, port;
+  delay #(
+      .WIDTH (16),
+      .CYCLES(BEHIND - 2)
+  ) waiting (
+      .clk(clk),
+      .in (told),
+      .out({
+        why_bad, runt, addressed, is_arp, arp_whole, host, is_ip, ip_whole, in_parts, is_udp, is_echo, udp_whole, sumless,
+        port
+      })
+  );
+
+  reg [BEHIND-1:0] valids, lasts;
+  delay #(
+      .WIDTH (132),
+      .CYCLES(BEHIND)
+  ) beats (
+      .clk(clk),
+      .in ({taken_count, taken}),
+      .out({out_count, out_data})
+  );
+  assign out_valid = valids[BEHIND-1];
+  assign out_last  = lasts[BEHIND-1];
+
+  reg [3:0] outcome;
+  always @* begin
+    case (why_bad)
+      ethernet_pkg::CORRUPT: outcome = udp_pkg::CORRUPT;
+      ethernet_pkg::RUNT: outcome = udp_pkg::RUNT;
+      ethernet_pkg::JUMBO: outcome = udp_pkg::JUMBO;
+      ethernet_pkg::OVERFLOW: outcome = udp_pkg::OVERFLOW;
+      default:
+      if (runt) outcome = udp_pkg::RUNT;  // by a MAC that lets runts pass
+      else if (!addressed) outcome = udp_pkg::MISADDRESSED;
+      else if (is_arp) outcome = !arp_whole ? udp_pkg::UNKNOWN : host ? udp_pkg::ACCEPTED : udp_pkg::MISADDRESSED;
+      else if (!is_ip) outcome = udp_pkg::UNKNOWN;
+      else if (!ip_whole || !ip_zero) outcome = udp_pkg::BAD_HEADER;
+      else if (!host) outcome = udp_pkg::MISADDRESSED;
+      else if (in_parts) outcome = udp_pkg::FRAGMENT;
+      else if (!is_udp && !is_echo) outcome = udp_pkg::UNKNOWN;
+      else if (is_udp && !udp_whole) outcome = udp_pkg::BAD_HEADER;
+      else if (!sum_zero || (is_udp && sumless)) outcome = udp_pkg::BAD_CHECKSUM;
+      else if (is_udp && !port) outcome = udp_pkg::MISADDRESSED;
+      else outcome = udp_pkg::ACCEPTED;
+    endcase
+  end
+  /* verilator lint_off WIDTHTRUNC */  // the oldest bit drops out
+  always @(posedge clk) begin
+    valids <= rst ? 0 : {valids, taken_valid};
+    lasts  <= {lasts, taken_last};
+    out_events <= {15'b0, valids[BEHIND-2] && lasts[BEHIND-2]} << outcome;
+    out_kind <= outcome != udp_pkg::ACCEPTED ? DROP : is_arp ? ARP_KIND : is_udp ? MESSAGE : ECHO;
+  end
+  /* verilator lint_on WIDTHTRUNC */
 endmodule

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of the request layer: to any sender, without an answer, or to the session's host with what its request's
-// engine answered. Ethernet, IPv4, UDP and the layer's header are four beats together.
+// engine answered. Ethernet, IPv4, UDP and the layer's header are four beats together. A frame's headers and sums are
+// made, in five cycles, while the frame before it leaves, a beat in every cycle.
 module reply_sender #(
     // Places of the window, 1 to 255.
     parameter PLACES = 8,
@@ -23,12 +24,15 @@ module reply_sender #(
     input  wire [ 95:0] peer,
     input  wire [ 31:0] session,
     input  wire         send_valid,      // request_window
+    input  wire [  7:0] send_place,
     input  wire [ 31:0] send_sequence,
     input  wire [  6:0] send_beats,
     input  wire [ 15:0] send_sum,
     input  wire [ 31:0] send_cycles,
-    output wire [  6:0] send_beat,
-    input  wire [127:0] send_data,
+    output wire         send_ready,
+    output reg  [  7:0] read_place,
+    output wire [  6:0] read_beat,
+    input  wire [127:0] read_data,
     output wire         sent,
     output wire [127:0] out_data,
     output wire         out_last,
@@ -37,7 +41,7 @@ module reply_sender #(
 );
   if (PLACES < 1 || PLACES > 255) begin : wrong_PLACES reply_sender_needs_PLACES_from_1_to_255 refused (); end
 
-  localparam [2:0] IDLE = 0, SUM = 1, HEAD = 2, FETCH = 3, BODY = 4;
+  localparam [2:0] IDLE = 0, ADD = 1, JOIN = 2, FOLD = 3, SEAL = 4;
   localparam [7:0] PLACES_BYTE = PLACES;
 
   function [15:0] swap(input [15:0] word);
@@ -46,25 +50,24 @@ module reply_sender #(
   function [31:0] swap_word(input [31:0] word);
     swap_word = {word[7:0], word[15:8], word[23:16], word[31:24]};
   endfunction
-  function [15:0] fold(input [23:0] value);
-    reg [16:0] once;
-    begin
-      once = {1'b0, value[15:0]} + {9'b0, value[23:16]};
-      fold = once[15:0] + {15'b0, once[16]};
-    end
+  function [16:0] once(input [23:0] value);
+    once = {1'b0, value[15:0]} + {9'b0, value[23:16]};
+  endfunction
+  function [15:0] twice(input [16:0] value);
+    twice = value[15:0] + {15'b0, value[16]};
   endfunction
 
+  // The frame that is made.
   reg [2:0] state;
-  reg body;  // there is an answer
+  reg has_answer;
   reg [95:0] to;
-  reg [7:0] kind, outcome;
+  reg [7:0] kind, outcome, place;
   reg [31:0] number, sequence_out, cycles, lines;
-  reg [6:0] beats, beat;
+  reg [6:0] beats;
   reg [15:0] sum;
-  reg [511:0] head;
-  reg [1:0] place;
 
   assign reply_ready = state == IDLE;
+  assign send_ready  = state == IDLE && !reply_valid;
   wire [15:0] datagram = 16'd30 + {5'b0, beats, 4'b0};
   wire [15:0] total = datagram + 16'd20;
   wire [175:0] message = {
@@ -72,37 +75,47 @@ module reply_sender #(
     swap(udp_pkg::MAGIC)
   };
   wire [63:0] udp_bare = {16'h0000, swap(datagram), to[95:80], swap(udp_pkg::PORT)};
-  wire [159:0] ip_bare = {to[79:48], address, 16'h0000, 8'd17, 8'd64, 16'h0040, 16'h0000, swap(total), 16'h0045};
+  wire [63:0] addresses = {to[79:48], address};
+  wire [159:0] ip_bare = {addresses, 16'h0000, 8'd17, 8'd64, 16'h0040, 16'h0000, swap(total), 16'h0045};
 
-  wire [21:0] ip_words, udp_words;
-  sum_words #(
-      .WORDS(10)
-  ) of_ip (
-      .data(ip_bare),
-      .sum (ip_words)
-  );
-  sum_words #(
-      .WORDS(19)
-  ) of_udp (
-      .data({message, udp_bare, ip_bare[159:96]}),
-      .sum (udp_words)
-  );
-  wire [15:0] ip_sum = ~fold({2'b0, ip_words});
-  wire [15:0] udp_sum = ~fold({2'b0, udp_words} + 24'd17 + {8'b0, datagram} + {8'b0, sum});
-  wire [15:0] udp_sent = udp_sum == 0 ? 16'hFFFF : udp_sum;
+  // Sums of four words each: the protocol, the message and UDP's header, and the addresses, which IP's header has, too.
+  wire [5*64-1:0] summed = {addresses, 8'd17, 8'h00, message, udp_bare};
+  wire [5*22-1:0] parts;
+  genvar g;
+  generate
+    for (g = 0; g < 5; g = g + 1) begin : groups
+      sum_words #(
+          .WORDS(4)
+      ) part (
+          .data(summed[64*g+:64]),
+          .sum (parts[22*g+:22])
+      );
+    end
+  endgenerate
+  /* verilator lint_off UNUSEDSIGNAL */ reg [5*22-1:0] part; /* verilator lint_on UNUSEDSIGNAL */  // four words need fewer bits
+  reg [17:0] lengths;  // what else the sum of UDP has: its length a second time, and the answer
+  reg [15:0] ip_length;
+  reg [23:0] ip_words, udp_words;
+  reg [16:0] ip_once, udp_once;
 
-  assign out_valid = state == HEAD || state == BODY;
-  assign out_data  = state == HEAD ? head[127:0] : send_data;
-  assign out_last  = state == HEAD ? place == 3 && !body : beat == beats - 1'b1;
-  assign send_beat = beat;
-  assign sent      = body && out_valid && out_ready && out_last;
+  // The frame that leaves.
+  reg [511:0] head;
+  reg leaving, in_head, body;
+  reg [1:0] head_beat;
+  reg [6:0] beat, last_beat;
+  wire free = !leaving || (out_ready && out_last);
+  wire takes = state == SEAL && free;
+
+  assign out_valid = leaving;
+  assign out_data  = in_head ? head[127:0] : read_data;
+  assign out_last  = in_head ? head_beat == 3 && !body : beat == last_beat;
+  assign read_beat = !in_head && out_ready ? beat + 1'b1 : beat;
+  assign sent      = body && leaving && out_ready && out_last;
 
   always @(posedge clk) begin
     case (state)
       IDLE: begin
-        beat         <= 0;
-        place        <= 0;
-        body         <= !reply_valid;
+        has_answer   <= !reply_valid;
         to           <= reply_valid ? reply_peer : peer;
         kind         <= reply_valid ? reply_kind : udp_pkg::REQUEST;
         outcome      <= reply_valid ? reply_outcome : udp_pkg::DONE;
@@ -112,27 +125,42 @@ module reply_sender #(
         lines        <= reply_valid ? LINES : 0;
         beats        <= reply_valid ? 7'd0 : send_beats;
         sum          <= reply_valid ? 16'd0 : send_sum;
-        if (reply_valid || send_valid) state <= SUM;
+        place        <= send_place;
+        if (reply_valid || send_valid) state <= ADD;
       end
-      SUM: begin
-        head <= {
-          message, swap(udp_sent), udp_bare[47:0], ip_bare[159:96], swap(ip_sum), ip_bare[79:0], 16'h0008, mac, to[47:0]
-        };
-        state <= HEAD;
-      end
-      HEAD:
-      if (out_ready) begin
-        head  <= head >> 128;
-        place <= place + 1'b1;
-        if (place == 3) state <= body ? FETCH : IDLE;
-      end
-      FETCH: state <= BODY;
-      default:
-      if (out_ready) begin
-        beat  <= beat + 1'b1;
-        state <= out_last ? IDLE : FETCH;
-      end
+      ADD: state <= JOIN;
+      JOIN: state <= FOLD;
+      FOLD: state <= SEAL;
+      default: if (free) state <= IDLE;
     endcase
-    if (rst) state <= IDLE;
+    part      <= parts;
+    lengths   <= {2'b0, datagram} + {2'b0, sum};
+    ip_length <= total;
+    ip_words  <= {5'b0, part[4*22+:19]} + {8'b0, ip_length} + 24'h00C511;  // the words that are always the same
+    udp_words <= ({5'b0, part[0+:19]} + {5'b0, part[22+:19]}) + ({5'b0, part[44+:19]} + {5'b0, part[66+:19]})
+        + ({5'b0, part[88+:19]} + {6'b0, lengths});
+    ip_once   <= once(ip_words);
+    udp_once  <= once(udp_words);
+
+    if (takes) begin
+      head <= {
+        message,
+        udp_once == 17'h0FFFF || udp_once == 17'h1FFFE ? 16'hFFFF : swap(~twice(udp_once)),  // no sum is sent as zero
+        udp_bare[47:0], ip_bare[159:96], swap(~twice(ip_once)), ip_bare[79:0], 16'h0008, mac, to[47:0]
+      };
+      body       <= has_answer;
+      last_beat  <= beats - 1'b1;
+      read_place <= place;
+    end else if (in_head && out_ready) head <= head >> 128;
+    if (leaving && out_ready) begin
+      head_beat <= head_beat + 1'b1;
+      in_head   <= in_head && head_beat != 3;
+      if (!in_head) beat <= beat + 1'b1;
+    end
+    if (free) {leaving, in_head, head_beat, beat} <= {takes, takes, 2'd0, 7'd0};
+    if (rst) begin
+      state   <= IDLE;
+      leaving <= 1'b0;
+    end
   end
 endmodule

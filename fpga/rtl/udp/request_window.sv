@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outcomes of a session's requests: a place for each number modulo PLACES, with the answer while the host may ask
 // for it again. A place takes a number only if it is higher than the one that it has: nothing is carried out twice.
+// An answer is offered four cycles after its last beat, when its sum is known.
 module request_window #(
-    // A power of two, 2 or more.
+    // A power of two, 2 to 256.
     parameter PLACES = 8,
     // Sources of answers, 3 to 8.
     parameter SOURCES = 3
@@ -12,8 +13,8 @@ module request_window #(
     input  wire                      forget,        // a new session: all places are free; only while idle
     output wire                      idle,
     input  wire [              31:0] sequence_in,
-    output wire                      fresh,         // it may be carried out
-    output wire                      known,         // it is, or is being
+    output reg                       fresh,         // it may be carried out; like known a cycle after sequence_in
+    output reg                       known,         // it is, or is being
     input  wire                      accept,        // carry it out
     input  wire                      again,         // answer it again, if the answer is there
     input  wire [               2:0] target,        // with accept
@@ -22,15 +23,18 @@ module request_window #(
     input  wire                      answer_last,
     input  wire                      answer_valid,  // always taken
     output wire                      send_valid,
+    output wire [               7:0] send_place,
     output wire [              31:0] send_sequence,
     output wire [               6:0] send_beats,
     output wire [              15:0] send_sum,      // of the answer, one's complement
     output wire [              31:0] send_cycles,
-    input  wire [               6:0] send_beat,
-    output reg  [             127:0] send_data,     // of that beat, a cycle later
-    input  wire                      sent
+    input  wire                      send_ready,
+    /* verilator lint_off UNUSEDSIGNAL */ input wire [7:0] read_place, /* verilator lint_on UNUSEDSIGNAL */  // one of PLACES
+    input  wire [               6:0] read_beat,
+    output reg  [             127:0] read_data,     // of that beat of that place's answer, a cycle later
+    input  wire                      sent           // the answer at read_place
 );
-  if (PLACES < 2 || (PLACES & (PLACES - 1)) != 0) begin : wrong_PLACES request_window_needs_PLACES_a_power_of_two_2_or_more refused (); end
+  if (PLACES < 2 || PLACES > 256 || (PLACES & (PLACES - 1)) != 0) begin : wrong_PLACES request_window_needs_PLACES_a_power_of_two_from_2_to_256 refused (); end
   if (SOURCES < 3 || SOURCES > 8) begin : wrong_SOURCES request_window_needs_SOURCES_from_3_to_8 refused (); end
 
   localparam BITS = $clog2(PLACES);
@@ -47,9 +51,8 @@ module request_window #(
 
   wire [BITS-1:0] place = sequence_in[BITS-1:0];
   wire [31:0] ahead = sequence_in - sequences[place];
-  assign idle  = pending == 0 && queued == 0;
-  assign known = valid[place] && ahead == 0;
-  assign fresh = !pending[place] && !queued[place] && (!valid[place] || (ahead != 0 && !ahead[31]));
+  wire same = sequence_in == sequences[place];
+  assign idle = pending == 0 && queued == 0;
 
   // Answers come in order from each source.
   wire [BITS*SOURCES-1:0] heads;
@@ -73,9 +76,7 @@ module request_window #(
   endgenerate
 
   wire [BITS-1:0] answered = heads[answer_source*BITS+:BITS];
-  wire ends = answer_valid && answer_last;
   reg [6:0] beat;
-  reg [16:0] sum;
   wire [21:0] words;
   sum_words #(
       .WORDS(8)
@@ -83,50 +84,73 @@ module request_window #(
       .data(answer_data),
       .sum (words)
   );
-  wire [22:0] more = {6'b0, sum} + words;
-  wire [16:0] folded = {1'b0, more[15:0]} + {10'b0, more[22:16]};
+
+  // The sum of an answer: its beats', added to those before, folded; what goes with its last beat moves on beside it.
+  reg [18:0] beat_sum;
+  reg [16:0] sum, whole_sum;
+  wire [19:0] more = {3'b0, sum} + {1'b0, beat_sum};
+  wire [16:0] folded = {1'b0, more[15:0]} + {13'b0, more[19:16]};
+  reg added, last_added, ends;
+  reg [BITS-1:0] place_added, place_ended;
+  reg [6:0] beats_added, beats_ended;
+  reg [31:0] cycles_added, cycles_ended;
 
   wire repeats = again && known && !pending[place] && !queued[place] && !ends;
   wire [BITS-1:0] sending;
+  wire [BITS-1:0] reading = read_place[BITS-1:0];
   fifo #(
       .WIDTH(BITS),
       .DEPTH(PLACES)
   ) ready (
       .*,
-      .in_data(ends ? answered : place),
+      .in_data(ends ? place_ended : place),
       .in_valid(ends || repeats),
       /* verilator lint_off PINCONNECTEMPTY */ .in_ready(), /* verilator lint_on PINCONNECTEMPTY */  // credits have counted what comes
       .out_data(sending),
       .out_valid(send_valid),
-      .out_ready(sent),
+      .out_ready(send_ready),
       /* verilator lint_off PINCONNECTEMPTY */ .level() /* verilator lint_on PINCONNECTEMPTY */  // the level is not needed
   );
+  /* verilator lint_off WIDTHEXPAND */ assign send_place = sending; /* verilator lint_on WIDTHEXPAND */  // zero-extended
   assign send_sequence = sequences[sending];
   assign send_beats    = beats[sending];
   assign send_sum      = sums[sending];
   assign send_cycles   = cycles[sending];
 
   always @(posedge clk) begin
-    now <= now + 1'b1;
+    now   <= now + 1'b1;
+    known <= valid[place] && same;
+    fresh <= !pending[place] && !queued[place] && (!valid[place] || (!same && !ahead[31]));
     if (accept) sequences[place] <= sequence_in;
     if (accept) begun[place] <= now;
     if (answer_valid) answers[{answered, beat}] <= answer_data;
-    send_data <= answers[{sending, send_beat}];
+    read_data <= answers[{reading, read_beat}];
+
+    beat_sum     <= words[18:0];
+    added        <= answer_valid && !rst;
+    last_added   <= answer_valid && answer_last && !rst;
+    place_added  <= answered;
+    beats_added  <= beat + 1'b1;
+    cycles_added <= now - begun[answered];
+    if (added) sum <= last_added ? 17'd0 : folded;
+    ends         <= last_added && !rst;
+    whole_sum    <= folded;
+    place_ended  <= place_added;
+    beats_ended  <= beats_added;
+    cycles_ended <= cycles_added;
     if (ends) begin
-      beats[answered]  <= beat + 1'b1;
-      sums[answered]   <= folded[15:0] + {15'b0, folded[16]};
-      cycles[answered] <= now - begun[answered];
+      beats[place_ended]  <= beats_ended;
+      sums[place_ended]   <= whole_sum[15:0] + {15'b0, whole_sum[16]};
+      cycles[place_ended] <= cycles_ended;
     end
+
     if (accept) valid[place] <= 1'b1;
     if (accept) pending[place] <= 1'b1;
-    if (ends) pending[answered] <= 1'b0;
-    if (ends) queued[answered] <= 1'b1;
+    if (ends) pending[place_ended] <= 1'b0;
+    if (ends) queued[place_ended] <= 1'b1;
     if (repeats) queued[place] <= 1'b1;
-    if (sent) queued[sending] <= 1'b0;
-    if (answer_valid) begin
-      beat <= answer_last ? 7'd0 : beat + 1'b1;
-      sum  <= answer_last ? 17'd0 : folded;
-    end
+    if (sent) queued[reading] <= 1'b0;
+    if (answer_valid) beat <= answer_last ? 7'd0 : beat + 1'b1;
     if (rst) begin
       now     <= 0;
       beat    <= 0;

@@ -29,6 +29,7 @@ module udp_engines #(
   localparam COUNTERS = udp_pkg::COUNTERS, OVERFLOW = {1'b0, udp_pkg::OVERFLOW};
   localparam TARGETS = EBS_LINES == 0 ? 3 : 4;  // with the control port
   localparam MOST_ANSWER = udp_pkg::MOST_PACKET / 16;
+  localparam CHECKED = 5;  // cycles by which frame_check judges a frame later than the switches do
 
   wire [127:0] judged_data;
   wire [3:0] judged_count;
@@ -107,11 +108,12 @@ module udp_engines #(
       .events(server_events)
   );
 
-  wire send_valid, sent;
+  wire send_valid, send_ready, sent;
+  wire [7:0] send_place, read_place;
   wire [31:0] send_sequence, send_cycles;
-  wire [6:0] send_beats, send_beat;
+  wire [6:0] send_beats, read_beat;
   wire [15:0] send_sum;
-  wire [127:0] send_data;
+  wire [127:0] read_data;
   request_window #(
       .PLACES (PLACES),
       .SOURCES(QUANTPACK_DEPTH != 0 ? 6 : TARGETS)
@@ -221,26 +223,47 @@ module udp_engines #(
   ) turns (
       .*,
       .valid({sum_valid, frame_out_valid, echo_valid}),
-      .ends(tx_valid && tx_ready && tx_last)
+      .ends(chosen_valid && chosen_ready && chosen_last)
   );
-  assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{tx_ready}};
-  assign tx_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
-  assign tx_data  = turn[3] ? sum_data[255:128] : turn[2] ? sum_data[127:0] : turn[1] ? reply_data : echo_data;
-  assign tx_count = turn[3] ? sum_count[7:4] : turn[2] ? sum_count[3:0] : turn[1] ? 4'd15 : echo_count;
-  assign tx_last  = |(turn & {sum_last, reply_last, echo_last});
+  wire [127:0] chosen_data = turn[3] ? sum_data[255:128] : turn[2] ? sum_data[127:0] : turn[1] ? reply_data : echo_data;
+  wire [3:0] chosen_count = turn[3] ? sum_count[7:4] : turn[2] ? sum_count[3:0] : turn[1] ? 4'd15 : echo_count;
+  wire chosen_last = |(turn & {sum_last, reply_last, echo_last});
+  wire chosen_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
+  wire chosen_ready;
+  assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{chosen_ready}};
+  skid_buffer #(
+      .WIDTH(133)
+  ) leaving (
+      .*,
+      .in_data({chosen_last, chosen_count, chosen_data}),
+      .in_valid(chosen_valid),
+      .in_ready(chosen_ready),
+      .out_data({tx_last, tx_count, tx_data}),
+      .out_valid(tx_valid),
+      .out_ready(tx_ready)
+  );
 
   reg [COUNTERS*32-1:0] counters;
   // What is for a switch is none of the card's other frames, and misaddressed to it.
-  wire [15:0] judged_events = |for_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
-  wire [15:0] kept_events = overflow || |sum_overflow ? 16'h0001 << OVERFLOW : judged_events;
+  wire at_switch, no_room;
+  delay #(
+      .WIDTH (2),
+      .CYCLES(CHECKED)
+  ) judging (
+      .clk(clk),
+      .in ({|for_switch, |sum_overflow}),
+      .out({at_switch, no_room})
+  );
+  wire [15:0] judged_events = at_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
+  wire [15:0] kept_events = overflow || no_room ? 16'h0001 << OVERFLOW : judged_events;
   wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
-  wire [15:0] events = kept_events | server_events | sent_events;
+  reg [15:0] events;
   // With what the MAC had no room for; a cycle later than the others.
   reg [8:0] dropped;
-  wire overflows = |(events & 16'h0001 << OVERFLOW);
   integer i;
   always @(posedge clk) begin
-    dropped <= rst ? 9'b0 : {1'b0, rx_lost} + {8'b0, overflows};
+    events  <= rst ? 16'b0 : kept_events | server_events | sent_events;
+    dropped <= rst ? 9'b0 : {1'b0, rx_lost} + {8'b0, events[OVERFLOW[3:0]]};
     for (i = 0; i < COUNTERS; i = i + 1)
       counters[i*32+:32] <= rst ? 32'b0 : counters[i*32+:32] + (i[4:0] == OVERFLOW ? {23'b0, dropped} : {31'b0, events[i]});
   end

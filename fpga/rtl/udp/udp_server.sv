@@ -52,7 +52,7 @@ module udp_server #(
   if (QUANTPACK != 0 && QUANTPACK != 1) begin : wrong_QUANTPACK udp_server_needs_QUANTPACK_of_0_or_1 refused (); end
 
   localparam [1:0] ARP = 1, ECHO = 2;
-  localparam [2:0] HEAD = 0, JUDGE = 1, EMIT = 2, COPY = 3, REPLY = 4, FORWARD = 5, DRAIN = 6;
+  localparam [2:0] HEAD = 0, LOOK = 1, JUDGE = 2, EMIT = 3, COPY = 4, REPLY = 5, FORWARD = 6, DRAIN = 7;
 
   reg [2:0] state;
   reg [511:0] head;  // the first four beats
@@ -75,11 +75,14 @@ module udp_server #(
   wire there = target < TARGETS || QUANTPACK != 0 && quantises;
   wire bare = datagram == 30;
   wire packet = datagram >= 30 + 16 && datagram <= 30 + udp_pkg::MOST_PACKET;
-  wire proper = head[42*8+:16] == {udp_pkg::MAGIC[7:0], udp_pkg::MAGIC[15:8]} && (what == udp_pkg::REQUEST ?
-      packet && there : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
-  wire mine = open && number == session && sender[95:48] == peer[95:48];
-
-  wire over = closed == {1'b1, number};
+  // What the headers say, a cycle after they are here (LOOK), when the window knows its part as well.
+  reg proper, mine, over;
+  always @(posedge clk) begin
+    proper <= head[42*8+:16] == {udp_pkg::MAGIC[7:0], udp_pkg::MAGIC[15:8]} && (what == udp_pkg::REQUEST ?
+        packet && there : bare && (what == udp_pkg::OPEN || what == udp_pkg::CLOSE));
+    mine <= open && number == session && sender[95:48] == peer[95:48];
+    over <= closed == {1'b1, number};
+  end
 
   wire judge = state == JUDGE && kind != ARP && kind != ECHO && proper;
   wire opens = judge && what == udp_pkg::OPEN;
@@ -100,14 +103,15 @@ module udp_server #(
   assign out_data   = in_data;
   assign out_keep   = ~(16'hFFFE << in_count);
   assign out_last   = in_last;
-  assign out_valid  = state == FORWARD && in_valid;
+  wire forwards = state == FORWARD || window_accept;
+  assign out_valid  = forwards && in_valid;
 
   assign echo_data  = state == EMIT ? head[127:0] : in_data;
   assign echo_count = state != EMIT ? in_count : !echo_last ? 4'd15 : kind == ARP ? 4'd9 : count;
   assign echo_last  = state == EMIT ? (kind == ARP ? place == 2 : place == 3 && ended) : in_last;
   assign echo_valid = state == EMIT || (state == COPY && in_valid);
 
-  assign in_ready = state == HEAD || state == DRAIN || (state == COPY && echo_ready) || (state == FORWARD && out_ready);
+  assign in_ready = state == HEAD || state == DRAIN || (state == COPY && echo_ready) || (forwards && out_ready);
 
   // An echo request's type 8 becomes 0: the check sum's complement loses 0800 (RFC 1624).
   wire [16:0] echo_more = {1'b0, head[36*8+:8], head[37*8+:8]} + 17'h00800;
@@ -154,9 +158,10 @@ module udp_server #(
         kind  <= in_kind;
         ended <= in_last;
         count <= in_count;
-        if (place == 3) state <= JUDGE;
+        if (place == 3) state <= LOOK;
         else if (in_last) place <= 0;  // no frame is that short
       end
+      LOOK: state <= JUDGE;
       JUDGE: begin
         state <= rest;
         if (kind == ARP || kind == ECHO) begin
@@ -169,7 +174,7 @@ module udp_server #(
           end else if (!mine || what == udp_pkg::CLOSE) begin
             reply_outcome <= mine ? udp_pkg::DONE : udp_pkg::NO_SESSION;
             state         <= REPLY;
-          end else if (window_accept) state <= FORWARD;
+          end else if (window_accept) state <= in_valid && out_ready && in_last ? HEAD : FORWARD;
         end
       end
       EMIT:

@@ -128,10 +128,6 @@ class BackendDispatcher:
             self._lanes[messages] = Lane(self.place, self._openings, self.recorder.route, agreed=self._verify)
         return self._lanes[messages]
 
-    def forget_gloo(self) -> None:
-        """Let go of gloo's backend, as the group's backend ends."""
-        self.inner = None
-
     def _barrier(self, work: Any) -> str:
         """Queue a barrier behind the offloaded collectives, or leave it to gloo while none has been offloaded.
 

@@ -113,12 +113,6 @@ def read_log(path: str | Path, seed: int = 0, most: int | None = None) -> Cluste
     return ClusterLog(simulated, len(rows) - len(ran))
 
 
-def is_log(text: str) -> bool:
-    """Whether the beginning of a text is that of a log."""
-    start = text.lstrip()[:4096]
-    return start.startswith("[") or "," in start.partition("\n")[0]
-
-
 def _parse(text: str) -> Iterator[LoggedJob | None]:
     if text.lstrip().startswith("["):
         return _philly(text)

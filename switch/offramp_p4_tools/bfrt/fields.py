@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 Annotations = tuple[tuple[str, str | None], ...]
@@ -144,10 +144,6 @@ class TableSpec:
     def action(self, number: int) -> ActionSpec | None:
         """The action with an id."""
         return next((a for a in self.actions or () if a.id == number), None)
-
-    def depending(self, number: int) -> TableSpec:
-        """A copy of the table that depends on another table."""
-        return self if number in self.depends_on else replace(self, depends_on=(*self.depends_on, number))
 
     def json(self) -> dict[str, Any]:
         """The table as in ``tables`` of ``bf-rt.json``."""

@@ -48,9 +48,8 @@ def test_frames_with_faults_change_nothing(clock_ns, seed, tmp_path, fast):
 
 
 def test_the_rate_is_the_engines(tmp_path, fast):
-    """Two cycles for each beat of an answer and six more; what comes meanwhile waits and is not lost."""
+    """A look-up in every cycle, and four more at most for a request; what comes meanwhile waits and is not lost."""
     rates = run_bench(Design("udp_card_cmac", CARD), fast, BENCH, tmp_path, case="engine_rate")["cycles"]
     assert set(rates) == {"64", "256", "512", "1024", "1400"}
     for size, cycles in rates.items():
-        beats = -(-(int(size) - 16) // 16) + 1  # two addresses each, and the completion
-        assert cycles == pytest.approx(2 * beats + 6, abs=0.1)
+        assert 0 <= cycles - (int(size) - 16) // 8 <= 4.1

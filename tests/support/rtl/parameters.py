@@ -92,7 +92,7 @@ WRONG: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "reduce_streams": {"WIDTH": (64, 384)},
     "reduce_word": {"INPUTS": (1, 3), "FLOAT32S": (2,), "BFLOAT16S": (2,)},
     "reply_sender": {"PLACES": (0, 256)},
-    "request_window": {"PLACES": (1, 12), "SOURCES": (2, 9)},
+    "request_window": {"PLACES": (1, 12, 512), "SOURCES": (2, 9)},
     "rounding": {"LANES": (4, 12)},
     "row_bounds": {"LANES": (1, 12, 64)},
     "row_jobs": {"DEPTH": (4, 12), "GROUPS": (2,)},

@@ -49,7 +49,7 @@ def test_without_groups_private_memory_is_limited(tmp_path: Path) -> None:
         assert limit.by.startswith("RLIMIT_DATA")
         with pytest.raises(MemoryError):
             bytearray(256 << 20)
-        kept = bytes(16 << 20).replace(b"\0", b"1")
-        assert limit.peak() >= len(kept)
+        kept = b"1" * (48 << 20)
+        assert limit.peak() >= len(kept) // 2  # this process may give some MB back meanwhile
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
     bytearray(256 << 20)

@@ -207,7 +207,7 @@ module frame_check (
   always @(posedge clk) begin
     valids <= rst ? 0 : {valids, taken_valid};
     lasts  <= {lasts, taken_last};
-    out_events <= {15'b0, valids[BEHIND-2] && lasts[BEHIND-2]} << outcome;
+    out_events <= valids[BEHIND-2] && lasts[BEHIND-2] ? 16'h0001 << outcome : 16'b0;
     out_kind <= outcome != udp_pkg::ACCEPTED ? DROP : is_arp ? ARP_KIND : is_udp ? MESSAGE : ECHO;
   end
   /* verilator lint_on WIDTHTRUNC */

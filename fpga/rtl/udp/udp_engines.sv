@@ -245,15 +245,9 @@ module udp_engines #(
 
   reg [COUNTERS*32-1:0] counters;
   // What is for a switch is none of the card's other frames, and misaddressed to it.
-  wire at_switch, no_room;
-  delay #(
-      .WIDTH (2),
-      .CYCLES(CHECKED)
-  ) judging (
-      .clk(clk),
-      .in ({|for_switch, |sum_overflow}),
-      .out({at_switch, no_room})
-  );
+  reg [CHECKED-1:0] switched, refused;
+  wire at_switch = switched[CHECKED-1];
+  wire no_room = refused[CHECKED-1];
   wire [15:0] judged_events = at_switch ? 16'h0001 << udp_pkg::ACCEPTED : check_events;
   wire [15:0] kept_events = overflow || no_room ? 16'h0001 << OVERFLOW : judged_events;
   wire [15:0] sent_events = {15'b0, tx_valid && tx_ready && tx_last} << udp_pkg::REPLIED;
@@ -262,6 +256,8 @@ module udp_engines #(
   reg [8:0] dropped;
   integer i;
   always @(posedge clk) begin
+    switched <= rst ? {CHECKED{1'b0}} : {switched[CHECKED-2:0], |for_switch};
+    refused  <= rst ? {CHECKED{1'b0}} : {refused[CHECKED-2:0], |sum_overflow};
     events  <= rst ? 16'b0 : kept_events | server_events | sent_events;
     dropped <= rst ? 9'b0 : {1'b0, rx_lost} + {8'b0, events[OVERFLOW[3:0]]};
     for (i = 0; i < COUNTERS; i = i + 1)

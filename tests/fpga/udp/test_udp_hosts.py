@@ -131,7 +131,7 @@ def test_leo_runs_the_store_through_the_card(card, simulator, tmp_path):
 def test_leo_runs_block_storage_through_the_card(card, fast, tmp_path):
     running = card(fast, EBS_LINES=1024)
     leo_runs("ebs", running, tmp_path)
-    assert running.finish()["executed"] > 600  # 576 lines of tables, then reads
+    assert running.finish()["executed"] > 30  # requests with 576 lines of tables, then reads
 
 
 @pytest.mark.slow

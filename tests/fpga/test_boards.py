@@ -248,7 +248,7 @@ def test_the_cage_is_an_option_of_the_u50(project_of_the_u50):
     assert "ethernet" not in plain
     _, asked = makes(project_of_the_u50, "-n", "ETHERNET=1")
     link = asked[asked.index("v++ --link") :]
-    assert "--config link.cfg --config ethernet/link.cfg --kernel_frequency 100" in link
+    assert "--config link.cfg --config ethernet/link.cfg --kernel_frequency 250" in link
     assert link.count(".xo") == len(BOARDS["u50"].kernels) + 1
     code, said = makes(project_of_the_u50, "-n", "ETHERNET=1", "TARGET=hw_emu")
     assert code
@@ -257,7 +257,7 @@ def test_the_cage_is_an_option_of_the_u50(project_of_the_u50):
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 @pytest.mark.parametrize(
-    ("words", "address", "mhz"), [([], 0xC0A80132, 100), (["ADDRESS=10.1.2.3", "MHZ=120"], 0x0A010203, 120)]
+    ("words", "address", "mhz"), [([], 0xC0A80132, 250), (["ADDRESS=10.1.2.3", "MHZ=120"], 0x0A010203, 120)]
 )
 def test_the_kernel_behind_the_cage_elaborates_beside_a_stand_in_of_the_cmac(
     words, address, mhz, project_of_the_u50, monkeypatch

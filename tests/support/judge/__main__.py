@@ -38,7 +38,9 @@ def _text(file: Path) -> str:
 def main(words: Sequence[str] | None = None, judges: Sequence[ReferenceTool] = JUDGES) -> int:
     """Ask the judges; the exit status is 1 if one of them differs, and 2 if none is there."""
     parser = argparse.ArgumentParser(prog="judge", description=__doc__)
-    parser.add_argument("programs", nargs="*", type=Path, default=[ROOT / "p4", ROOT / "tests/p4/stf", ROOT / "tests/p4/bmv2"])
+    parser.add_argument(
+        "programs", nargs="*", type=Path, default=[ROOT / "p4", ROOT / "tests/p4/stf", ROOT / "tests/p4/bmv2"]
+    )
     parser.add_argument("--out", type=Path, help="file for the table")
     given = parser.parse_args(words)
     absent = [str(path) for path in given.programs if not path.exists()]

@@ -10,8 +10,8 @@ import pytest
 
 from judge import p4c
 from judge.__main__ import JUDGES, main, programs
-from judge.verdict import ROOT, ReferenceTool, Verdict, table
-from offramp_p4.reference.process import LAUNCHER_MARK
+from judge.verdict import ROOT, ReferenceTool, Verdict, includes, table
+from offramp_p4.reference.process import LAUNCHER_MARK, SIMPLE_SWITCH
 
 FORWARD = ROOT / "p4/examples/reflector.p4"
 SCRIPT = """#!{python}
@@ -31,7 +31,7 @@ Path(words["--p4runtime-files"]).write_text(str(generate(program)) + {more!r})
 
 
 def script(folder: Path, more: str = "") -> None:
-    path = folder / p4c.NAME
+    path = folder / SIMPLE_SWITCH.compiler
     path.write_text(SCRIPT.format(python=sys.executable, more=more))
     path.chmod(0o755)
 
@@ -45,10 +45,10 @@ def test_those_that_are_missing_are_named_in_one_line(
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert output.err.startswith(
-        "not on PATH: p4c-bm2-ss (p4c); simple_switch, simple_switch_CLI (bmv2); p4c-barefoot (p4c's Tofino back end);"
+        "not on PATH: p4c-bm2-ss (p4c); p4c-bm2-psa (p4c); p4c-bm2-pna (p4c); simple_switch, simple_switch_CLI (bmv2); "
     )
-    (tmp_path / p4c.NAME).write_text(f"#!/bin/sh\n{LAUNCHER_MARK}\n")
-    (tmp_path / p4c.NAME).chmod(0o755)
+    (tmp_path / SIMPLE_SWITCH.compiler).write_text(f"#!/bin/sh\n{LAUNCHER_MARK}\n")
+    (tmp_path / SIMPLE_SWITCH.compiler).chmod(0o755)
     assert main([]) == 2, "a launcher of ours is no judge"
 
 
@@ -70,7 +70,7 @@ def test_a_judge_that_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     script(tmp_path, 'tables { preamble { id: 5 name: "other" } }\n')
     monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "files").mkdir()
-    verdicts = {v.subject: v for v in p4c.judge([FORWARD], tmp_path / "files")}
+    verdicts = {v.subject: v for v in p4c.judge(SIMPLE_SWITCH.compiler, "v1model.p4", [FORWARD], tmp_path / "files")}
     assert verdicts["program"].agrees
     assert not verdicts["P4Info"].agrees
     assert "other" in verdicts["P4Info"].words
@@ -85,4 +85,6 @@ def test_the_table_and_the_programs() -> None:
     ]
     assert FORWARD in programs([ROOT / "p4"])
     assert ROOT / "p4/hermod/types.p4" not in programs([ROOT / "p4"])
+    assert includes(FORWARD, "v1model.p4")
+    assert not includes(FORWARD, "psa.p4")
     assert ReferenceTool("sh", "", lambda _, __: []).missing == []

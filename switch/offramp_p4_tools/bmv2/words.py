@@ -20,3 +20,5 @@ HASHES: Final = {
 """bmv2's names of the hash algorithms of PSA and PNA."""
 DEFAULT_HASH: Final = "crc32"
 """``TARGET_DEFAULT``, as our engines have it."""
+COLOURS: Final = {"GREEN": 0, "YELLOW": 1, "RED": 2}
+"""What bmv2 writes for a direct meter; for others it writes the numbers of the architecture's enum."""

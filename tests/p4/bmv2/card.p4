@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program for bmv2's pna_nic with everything that its JSON has for a card. */
+/* A program with everything that bmv2's JSON has for a card; pna_nic 1.15.5 itself lacks drop_packet and registers. */
 #include <core.p4>
 #include <bmv2/pna.p4>
 header eth_t { bit<48> dst; bit<48> src; bit<16> kind; }

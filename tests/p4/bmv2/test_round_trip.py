@@ -100,12 +100,17 @@ def test_a_table_applied_in_both_branches(engine: str) -> None:
     assert _run(body, "02030000", engine, declarations=declarations) == "02030002"
 
 
-def test_a_table_applied_twice_for_one_packet_is_refused() -> None:
-    declarations = "table t { key = { hdr.h.b : exact; } actions = { NoAction; } }"
-    text = (
-        _SHELL.replace("FUNCTIONS", "").replace("DECLARATIONS", declarations).replace("BODY", "t.apply(); t.apply();")
-    )
-    with pytest.raises(Unsupported, match="applied more than once"):
+@pytest.mark.parametrize(
+    ("declarations", "body", "words"),
+    [
+        ("table t { key = { hdr.h.b : exact; } actions = { NoAction; } }", "t.apply(); t.apply();", "more than once"),
+        ("register<metadata>(2) r;", "r.write(0, meta);", "a register of metadata"),
+        ("register<metadata>(2) r;", "r.read(meta, 0);", "a register of metadata"),
+    ],
+)
+def test_what_bmv2_cannot_do_is_refused(declarations: str, body: str, words: str) -> None:
+    text = _SHELL.replace("FUNCTIONS", "").replace("DECLARATIONS", declarations).replace("BODY", body)
+    with pytest.raises(Unsupported, match=words):
         to_json(load_text(text))
 
 

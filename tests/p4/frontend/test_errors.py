@@ -101,6 +101,12 @@ def test_faults_at_top_level_are_placed(text: str, place: str, message: str) -> 
     assert (f"{caught.value.pos.line}:{caught.value.pos.column}", caught.value.message) == (place, message)
 
 
+@pytest.mark.parametrize("arguments", ['"u", bool', '"u", int<32>', '"u", bit<5 + 3>', '"u"', "", "8, bit<8>"])
+def test_a_controller_s_type_is_a_string_or_has_a_width(arguments: str) -> None:
+    with pytest.raises(P4Error, match="@p4runtime_translation needs"):
+        load_text(f"@p4runtime_translation({arguments})\ntype bit<16> port_t;", "t.p4")
+
+
 LOCALS = [
     ("table t { key = { hdr.h.a : exactly; } actions = { NoAction; } }", "match kind 'exactly' is not declared"),
     ("table t { key = { hdr.h : exact; } actions = { NoAction; } }", "a key cannot be of type h_t"),

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p4c's back end for bmv2: does it take and refuse what we do, describe programs so, and does its JSON run so here."""
+"""p4c's back ends for bmv2: do they take and refuse what we do, describe programs so, and does their JSON run so."""
 
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from pathlib import Path
 
-from judge.verdict import SAME, Verdict, first_line, shown
+from judge.verdict import SAME, Verdict, ask, first_line, includes, shown
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt import p4info
 from offramp_p4.frontend import load
@@ -14,22 +15,17 @@ from offramp_p4.programs import load_program
 from offramp_p4.runtime.p4info import generate
 from offramp_p4.stf import run_stf
 
-NAME = "p4c-bm2-ss"
+
+def judge(compiler: str, package: str, programs: list[Path], folder: Path) -> list[Verdict]:
+    """Verdicts on one architecture's programs; those with an STF file beside them are run from p4c's JSON too."""
+    chosen = enumerate(path for path in programs if includes(path, package))
+    return ask(compiler, ((path, partial(_one, compiler, path, folder / str(number))) for number, path in chosen))
 
 
-def judge(programs: list[Path], folder: Path) -> list[Verdict]:
-    """Verdicts on v1model programs; those with an STF file beside them are run from p4c's JSON too."""
-    verdicts = []
-    for number, path in enumerate(programs):
-        if "v1model.p4" in path.read_text(encoding="utf-8", errors="replace"):
-            verdicts += _one(path, folder / f"p4c{number}")
-    return verdicts
-
-
-def _one(path: Path, folder: Path) -> list[Verdict]:
+def _one(compiler: str, path: Path, folder: Path) -> list[Verdict]:
     folder.mkdir()
     compiled, info = folder / "program.json", folder / "info.txtpb"
-    command = [NAME, "--std", "p4-16", str(path), "-o", str(compiled), "--p4runtime-files", str(info)]
+    command = [compiler, "--std", "p4-16", str(path), "-o", str(compiled), "--p4runtime-files", str(info)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     name = shown(path)
     try:
@@ -41,15 +37,15 @@ def _one(path: Path, folder: Path) -> list[Verdict]:
         words = SAME if done.returncode and refused else f"we refuse it: {first_line(refused)}"
         if done.returncode and not refused:
             words = f"it refuses what we take: {first_line(done.stderr)}"
-        return [Verdict(NAME, name, "program", words)]
-    verdicts = [Verdict(NAME, name, "program", SAME)]
+        return [Verdict(compiler, name, "program", words)]
+    verdicts = [Verdict(compiler, name, "program", SAME)]
     ours, theirs = (sorted(str(each).split("\n}\n")) for each in (generate(program), p4info.load(info)))
     differing = next((b for b in theirs if b not in ours), "an object of ours that it lacks")
     words = SAME if ours == theirs else f"differs in {' '.join(differing.split())[:120]}"
-    verdicts.append(Verdict(NAME, name, "P4Info", words))
+    verdicts.append(Verdict(compiler, name, "P4Info", words))
     test = path.with_suffix(".stf")
     if test.is_file():
-        verdicts.append(Verdict(NAME, name, "JSON", _runs(compiled, test)))
+        verdicts.append(Verdict(compiler, name, "JSON", _runs(compiled, test)))
     return verdicts
 
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from judge.verdict import SAME, Verdict, first_line, shown
+from judge.verdict import SAME, Verdict, first_line, includes, shown
 from offramp_base.p4rt import p4info
 from offramp_p4.frontend import load
 from offramp_p4.runtime.p4info import generate
@@ -23,7 +23,7 @@ def judge(programs: list[Path], folder: Path) -> list[Verdict]:
     """Verdicts on TNA programs; minutes for each where the compiler is built without optimisation."""
     verdicts = []
     for number, path in enumerate(programs):
-        if "tna.p4" in path.read_text(encoding="utf-8", errors="replace"):
+        if includes(path, "tna.p4"):
             verdicts += _one(path, folder / f"tofino{number}")
     return verdicts
 

@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from offramp_p4.reference.process import LAUNCHER_MARK
+from offramp_p4_tools.fuzz.isolate import in_parallel
 
 ROOT: Final = Path(__file__).parents[3]
 SAME: Final = "as ours"
+_INCLUDE: Final = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+LIMIT_S: Final = 900.0
+"""Seconds that one program may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,19 @@ class ReferenceTool:
         return numbers[0].replace(" (SHA: ", " ") if numbers else "of an unknown version"
 
 
+def ask(judge: str, works: Iterable[tuple[Path, Callable[[], list[Verdict]]]], per_core: int = 1) -> list[Verdict]:
+    """The verdicts of pieces of work on programs, by program; a piece that dies is a verdict, too.
+
+    Args:
+        per_core: pieces at a time for each core, more than one where they mostly wait.
+    """
+    verdicts = list[Verdict]()
+    for path, outcome in in_parallel(works, LIMIT_S, per_core * (os.cpu_count() or 1)):
+        dead = [Verdict(judge, shown(path), "program", f"not asked: {outcome.death}")]
+        verdicts += dead if outcome.value is None else outcome.value
+    return sorted(verdicts, key=lambda verdict: verdict.program)
+
+
 def _is_foreign(name: str) -> bool:
     path = shutil.which(name)
     if path is None:
@@ -95,3 +113,18 @@ def table(verdicts: list[Verdict], versions: Mapping[str, str]) -> str:
 def shown(path: Path) -> str:
     """A program's name in the table."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def includes(path: Path, architecture: str) -> bool:
+    """Whether a program, or a file beside it that it includes, includes this file of an architecture."""
+    visited, todo = {path}, [path]
+    while todo:
+        file = todo.pop()
+        for word in _INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
+            if word in {architecture, f"bmv2/{architecture}"}:
+                return True
+            beside = file.parent / word
+            if beside.is_file() and beside not in visited:
+                visited.add(beside)
+                todo.append(beside)
+    return False

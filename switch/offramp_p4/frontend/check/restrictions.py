@@ -150,6 +150,15 @@ def check_annotations(nodes: Sequence[ast.Annot]) -> None:
     for a in nodes:
         if a.name == "name" and not a.structured and not a.tokens:
             raise P4Error(a.pos, "@name needs a string in parentheses")
+        if a.name == "p4runtime_translation" and not _is_translation(a):
+            raise P4Error(a.pos, '@p4runtime_translation needs ("URI", string) or ("URI", bit<WIDTH>)')
+
+
+def _is_translation(a: ast.Annot) -> bool:
+    """Whether the controller's type is one that P4Runtime knows (its section 10.4.6); a width alone is an old form."""
+    kinds = [t.kind if t.kind in {"str", "int"} else t.text for t in a.tokens]
+    forms = (["string"], ["int"], ["bit", "<", "int", ">"])
+    return not a.structured and kinds[:2] == ["str", ","] and kinds[2:] in forms
 
 
 def same_syntax(a: object, b: object) -> bool:

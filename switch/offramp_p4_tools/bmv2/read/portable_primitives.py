@@ -15,6 +15,7 @@ from offramp_p4_tools.bmv2.read.numbers import bits_of, convert, number
 from offramp_p4_tools.bmv2.read.portable_externs import INDEX, Objects
 from offramp_p4_tools.bmv2.read.portable_types import enum
 from offramp_p4_tools.bmv2.read.primitives import Primitives, Rule, compose, with_word
+from offramp_p4_tools.bmv2.words import COLOURS
 
 if TYPE_CHECKING:
     from offramp_p4_tools.bmv2.read.expressions import ExpressionReader
@@ -67,19 +68,24 @@ class PortablePrimitives(Primitives):
     def execute(self, p: JsonNode) -> list[ir.Stmt]:
         """``execute`` of a meter; its colours are those of P4's enum."""
         i, index, place = self.extern(p[0], "Meter"), self.x.unsigned(p[1], INDEX.width), self.number_place(p[2])
-        return [self._within(index, i, self._set(place, self.colour(i, ("in", index))))]
+        return [self._within(index, i, self._set(place, self._coloured(i, self._colour.members, ("in", index))))]
 
-    def colour(self, i: ir.ExternInstance, *args: tuple[ir.Direction, ir.Expr]) -> ir.Expr:
-        """The colour of a meter as a number."""
+    def colour(self, i: ir.ExternInstance) -> ir.Expr:
+        """The colour of a direct meter as bmv2's number."""
+        return self._coloured(i, COLOURS)
+
+    def _coloured(
+        self, i: ir.ExternInstance, numbers: Mapping[str, int], *args: tuple[ir.Direction, ir.Expr]
+    ) -> ir.Expr:
         t = Bits(32)
         colour_call = called(self._colour, "execute", *args, of=i, extern=i.extern)
         ways = {n: ir.Const(value, type=self._colour) for n, value in self._colour.members.items()}
         variable = ir.VarRef(ir.Var("colour", self._colour), type=self._colour)
         self.x.before.append(ir.Declare(variable.var, colour_call))
-        result: ir.Expr = number(self._colour.members["RED"], t)
+        result: ir.Expr = number(numbers["RED"], t)
         for name in ("YELLOW", "GREEN"):
             test = ir.Binary("==", variable, ways[name], type=BOOL)
-            result = ir.Mux(test, number(int(ways[name].value), t), result, type=t)
+            result = ir.Mux(test, number(numbers[name], t), result, type=t)
         return result
 
     def read(self, p: JsonNode) -> list[ir.Stmt]:

@@ -14,7 +14,7 @@ from offramp_p4.engine.core import argument
 from offramp_p4.source import NOWHERE, Pos, Unsupported
 from offramp_p4.types import BOOL, Bits
 from offramp_p4_tools.bmv2.write.code import Jump, LabelPosition, Primitive
-from offramp_p4_tools.bmv2.write.expressions import hexstr, parameter
+from offramp_p4_tools.bmv2.write.expressions import hexstr
 from offramp_p4_tools.bmv2.write.places import FieldAt, Json, header_names, operation
 from offramp_p4_tools.bmv2.write.statements import StatementWriter
 
@@ -91,7 +91,8 @@ class DeparserStatements(StatementWriter):
             to, value = parameters
             super().primitive(op, to, self._chosen(when, value, to), pos=pos)
         elif op == "generate_digest":
-            super().primitive(op, self._chosen(when, parameters[0], hexstr(0)), pos=pos)
+            receiver, number = parameters
+            super().primitive(op, receiver, self._chosen(when, number, hexstr(0)), pos=pos)
         elif op in _STATE:
             before, after = (self.variable(Bits(16), "sum", pos) for _ in range(2))
             places = [self.expressions.place(v) for v in (before, after)]
@@ -99,7 +100,7 @@ class DeparserStatements(StatementWriter):
             super().primitive("_InternetChecksum_get_state", parameters[0], old, pos=pos)
             super().primitive(op, *parameters, pos=pos)
             super().primitive("_InternetChecksum_get_state", parameters[0], new, pos=pos)
-            chosen = parameter(self._chosen(when, new, old))
+            chosen = self._chosen(when, new, old)
             super().primitive("_InternetChecksum_set_state", parameters[0], chosen, pos=pos)
         else:
             raise Unsupported(pos, f"{op} under a condition in a deparser, in bmv2's JSON")

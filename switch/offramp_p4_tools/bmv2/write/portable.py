@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from offramp_p4 import constructor, ir
 from offramp_p4.source import Pos, Unsupported
-from offramp_p4.types import Structure, strip
+from offramp_p4.types import Bits, Struct, StructField, Structure, strip
 from offramp_p4.v1model.objects import register_width
 from offramp_p4_tools.bmv2.words import COUNTER_TYPES, DEFAULT_HASH, HASHES
 from offramp_p4_tools.bmv2.write.document import Document
@@ -17,6 +17,8 @@ from offramp_p4_tools.bmv2.write.places import FieldAt, Json, ValueGroup
 from offramp_p4_tools.bmv2.write.portable_externs import PortableExternWriter
 
 Block = ir.ParserInstance | ir.ControlInstance
+_LEARNING: Final = Struct("intrinsic_metadata", fields=[StructField("lf_field_list", Bits(32))])
+"""Where psa_switch's ``generate_digest`` leaves its list, and nobody takes it up."""
 
 
 class PortableDocument(Document):
@@ -38,7 +40,8 @@ class PortableDocument(Document):
                 t = strip(param.type)
                 if name.startswith(prefix) and isinstance(t, Structure):
                     structs[name] = t
-        super().__init__(program, structs)
+        digests = {_LEARNING.name: _LEARNING} if any(e.extern == "Digest" for e in program.externs) else {}
+        super().__init__(program, structs | digests)
         self.externs: PortableExternWriter = PortableExternWriter(self)
         self.own = {
             name: ValueGroup(tuple(FieldAt(name, f.name, strip(f.type)) for f in t.fields), t)

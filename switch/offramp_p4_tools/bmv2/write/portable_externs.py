@@ -13,6 +13,7 @@ from offramp_p4.engine.core import argument, instance
 from offramp_p4.portable.functions import RECIRCULATE
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, Bits, Structure, Varbit, strip
+from offramp_p4_tools.bmv2.words import COLOURS
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place
 from offramp_p4_tools.bmv2.write.externs import ExternWriter, Rule, packed_width
 from offramp_p4_tools.bmv2.write.places import (
@@ -62,10 +63,15 @@ class PortableExternWriter(ExternWriter):
         )
 
     def execute_entry(self, s: StatementWriter, e: ir.ExternCall) -> ir.Expr:
-        """``execute`` of a direct meter: bmv2 has left the colour in a field of ours."""
+        """``execute`` of a direct meter: bmv2 has left a number for the colour in a field of ours."""
         _only(e, 0)
         result = s.variable(e.type, "color", e.pos)
-        colour = ir.VarRef(self.document.colour(instance(e)), type=e.type, pos=e.pos)
+        number = Bits(32)
+        left = ir.VarRef(self.document.colour(instance(e)), type=number, pos=e.pos)
+        colour: ir.Expr = _member(e, "RED")
+        for name in ("YELLOW", "GREEN"):
+            test = ir.Binary("==", left, ir.Const(COLOURS[name], type=number), type=BOOL, pos=e.pos)
+            colour = ir.Mux(test, _member(e, name), colour, type=e.type, pos=e.pos)
         s.run(ir.Assign(result, colour, pos=e.pos))
         return result
 
@@ -172,8 +178,9 @@ class PortableExternWriter(ExternWriter):
     # --- packets --------------------------------------------------------------------------------------------
 
     def digest(self, s: StatementWriter, e: ir.ExternCall) -> None:
-        """``pack`` of a digest, as p4c writes it: psa_switch has none."""
-        s.primitive("generate_digest", hexstr(self.learn_list(s, argument(e, 0), instance(e).name)), pos=e.pos)
+        """``pack`` of a digest, for receiver 0: psa_switch does not load p4c's form, without a receiver."""
+        number = self.learn_list(s, argument(e, 0), instance(e).name)
+        s.primitive("generate_digest", hexstr(0), hexstr(number), pos=e.pos)
 
     def send(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``send_to_port`` of a card, and ``drop_packet``."""

@@ -11,6 +11,7 @@ from offramp_p4.engine.core import argument
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
 from offramp_p4.v1model.fields import field_lists
+from offramp_p4.v1model.objects import register_width
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place, parameter
 from offramp_p4_tools.bmv2.write.externs import ExternWriter, Rule, scalars
 from offramp_p4_tools.bmv2.write.places import FieldAt, Json, Place, ValueGroup
@@ -48,6 +49,8 @@ class V1modelExterns(ExternWriter):
     def array(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """Registers, counters and meters."""
         assert isinstance(e.target, ir.ExternInstance)
+        if e.extern == "register":
+            register_width(e.target)  # refuses one of structures, at its declaration
         name: Json = {"type": f"{e.extern}_array", "value": e.target.name}
         x, op = s.expressions, _ARRAYS[e.extern, e.method]
         if e.method == "read":

@@ -272,13 +272,32 @@ module chip_engines #(
           `READ_PORT_JOIN(addresses)
       );
 
+      // Whether the engine takes a beat depends on much: nobody else waits for it to know.
+      `STREAM(requests, 128)
+      skid_buffer #(
+          .WIDTH(145)
+      ) before (
+          .*,
+          .in_data({packet_keep, packet_last, packet_data}),
+          .in_valid(packet_valid && packet_target == EBS),
+          .in_ready(ready[EBS]),
+          .out_data({requests_tkeep, requests_tlast, requests_tdata}),
+          .out_valid(requests_tvalid),
+          .out_ready(requests_tready)
+      );
+
       ebs_lookup #(
           .WIDTH(128),
           .FLIGHT(FLIGHT)
       ) engine (
           .*,
           `AXIL_JOIN(4),
-          `ENGINE_STREAMS(EBS),
+          `AXIS_JOIN(s_axis, requests),
+          .m_axis_tdata(data[128*EBS+:128]),
+          /* verilator lint_off PINCONNECTEMPTY */ .m_axis_tkeep(), /* verilator lint_on PINCONNECTEMPTY */
+          .m_axis_tlast(last[EBS]),
+          .m_axis_tvalid(valid[EBS]),
+          .m_axis_tready(taken[EBS]),
           `AXI_READS_JOIN(m_axi_volumes, volumes),
           `AXI_READS_JOIN(m_axi_entries, entries),
           `AXI_READS_JOIN(m_axi_addresses, addresses),

@@ -65,6 +65,9 @@ class JobSettings:
     wait_s: Annotated[
         float, Field("Seconds that it waits for room on switches that other jobs use", key="wait", least=0)
     ] = 0.0
+    share: Annotated[bool, Field("Bring a program with room for jobs of other systems, where switches are empty")] = (
+        False
+    )
     fallback: Annotated[bool, Field("Run in the plain way where switches have no room, rather than fail")] = False
     slurm: Annotated[
         tuple[str, ...], Field("Further options of sbatch, such as --partition=gpu", item=_sbatch_option)

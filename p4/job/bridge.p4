@@ -3,7 +3,7 @@
 #define OFFRAMP_JOB_BRIDGE_P4
 #include "headers.p4"
 
-// In place of ../include/bridge.p4: Hermod forwards frames, and no other system gets any.
+// In place of p4/include/bridge.p4: Hermod forwards frames, and no other system gets any.
 control Bridge(in headers_t hdr, inout standard_metadata_t standard_metadata) {
     apply { }
 }

@@ -3,24 +3,15 @@
 #define OFFRAMP_JOB_PARSER_P4
 #include "headers.p4"
 #include "../allreduce/each_segment.p4"
-#include "../hermod/parser.p4"
 
 // Packets of the systems that sum end in a parser error where they are short; all others are frames.
 parser JobParser(packet_in packet,
                  out headers_t hdr,
                  inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
-    FrameParser() frame;
+#include "../hermod/states.p4"
 
-    state start {
-        frame.apply(packet, hdr);
-        transition select(hdr.ipv4.isValid()) {
-            true: protocol;
-            default: accept;
-        }
-    }
-
-    state protocol {
+    state behind_ipv4 {
         transition select(hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
             (5, 0, IP_PROTOCOL_SWITCHGNN): switchgnn;
             (5, 0, IP_PROTOCOL_ALLREDUCE): allreduce;

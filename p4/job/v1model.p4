@@ -7,7 +7,7 @@
 // packet it is sums it. What a switch sends in its own name leaves in the class of the packet that it answers. A port's
 // floor (Floor) counts frames only, and gates do not hold sums.
 //
-// Sizes: ../switchgnn/sizes.p4, ../allreduce/sizes.p4, ../hermod/sizes.p4. It needs queues as ../hermod/v1model.p4 does.
+// Sizes are in sizes.p4 of each system. It needs queues as p4/hermod/v1model.p4 does.
 #include <core.p4>
 #include <v1model.p4>
 

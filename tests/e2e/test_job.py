@@ -50,7 +50,7 @@ dist.destroy_process_group()
 
 def offramp(*words: str, cwd: Path) -> str:
     command = [sys.executable, "-m", "offramp", *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240, cwd=cwd)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=500, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -24,7 +24,7 @@ from offramp.p4src import p4_text
 from offramp.switchgnn import origin
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
 from offramp.switchgnn.leaf_spine import LeafSpine
-from offramp.switchgnn.rows import NoRoomError
+from offramp.switchgnn.rows import PlanTooLargeError
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -75,7 +75,7 @@ class GnnOnSwitch(ProgramOnSwitch):
         except BaseException as error:
             with contextlib.suppress(OfframpError):
                 control.clear()
-            if isinstance(error, NoRoomError):
+            if isinstance(error, PlanTooLargeError):
                 raise SwitchFullError(f"{self.place}: {self.switch.name}: {error}") from None
             raise
 
@@ -178,7 +178,7 @@ class GnnNetwork:
         steps: list[TransactionStep] = []
         for host in self.hosts:
             agent = agent_at_link(self.cluster, host)
-            if agent is not None:
+            if agent is not None and not agent.start:
                 steps.append(AgentThere(agent, host.name, self.cluster.place(host.name)))
         for position, switch in enumerate(self.switches):
             place, sizes = (

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from offramp.switch_groups import ALL_REDUCE, SWITCHGNN
 from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import ActionRows, NoRoomError, require_room
+from offramp.switchgnn.rows import ActionRows, PlanTooLargeError, require_room
 from offramp.switchgnn.target import EGRESS, V1MODEL, NameCollection, ProgramTarget, target_of
 from offramp.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
 from offramp.switchgnn.wire import LANES
@@ -128,14 +128,14 @@ def require_lanes(plans: Sequence[Plan], registers: Iterable[str]) -> None:
     """Refuse plans whose packets have more lanes than the aggregators of the program with these registers.
 
     Raises:
-        NoRoomError: such a plan; where the names do not tell how many lanes there are, none is refused.
+        PlanTooLargeError: such a plan; where the names do not tell how many lanes there are, none is refused.
     """
     names = list(registers)
     pairs = sum(name.endswith(".val0.pairs") for name in names)  # Tofino's, a lane of each segment in one register
     has = LANES * (2 * pairs + sum(name.endswith((".val0", ".val0.sums")) for name in names))
     wanted = max((plan.lanes for plan in plans), default=0)
     if has and wanted > has:
-        raise NoRoomError(f"plans: for aggregators of {wanted} lanes, those of the switch program have {has}")
+        raise PlanTooLargeError(f"plans: for aggregators of {wanted} lanes, those of the switch program have {has}")
 
 
 class SwitchGnnControl:

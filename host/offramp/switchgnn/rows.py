@@ -54,7 +54,7 @@ def _row(names: Iterable[str], columns: Sequence[list[int]], at: int) -> dict[st
     return {name: column[at] for name, column in zip(names, columns, strict=True)}
 
 
-class NoRoomError(OfframpError):
+class PlanTooLargeError(OfframpError):
     """A plan for which the switch program has no room."""
 
 
@@ -62,7 +62,7 @@ def require_room(what: str, needed: int, offered: int) -> None:
     """Refuse a plan for which the switch program has no room.
 
     Raises:
-        NoRoomError: ``needed`` exceeds ``offered``.
+        PlanTooLargeError: ``needed`` exceeds ``offered``.
     """
     if needed > offered:
-        raise NoRoomError(f"{what}: the plan needs {needed}, the switch program has {offered}")
+        raise PlanTooLargeError(f"{what}: the plan needs {needed}, the switch program has {offered}")

@@ -88,7 +88,7 @@ class FullGraph(Training):
             return {}
         network = GnnNetwork.of(placed.cluster, placed.hosts)
         memory = min(switch.memory for switch in network.switches)
-        if placed.job.share or way == FeatureTransport.SWITCH_SUMS:
+        if placed.job.shares or way == FeatureTransport.SWITCH_SUMS:
             memory = part_of_switchgnn(memory)
         return (
             {"memory": memory}
@@ -122,7 +122,7 @@ class FullGraph(Training):
     def model_s(self, placed: PlacedJob, way: str) -> float:
         """Predicted seconds of an epoch: computation, then the transfer of its bytes."""
         lossless(self, placed, way)
-        if way in SWITCHES and (placed.job.share or way == FeatureTransport.SWITCH_SUMS):
+        if way in SWITCHES and (placed.job.shares or way == FeatureTransport.SWITCH_SUMS):
             refuse_tofino(placed.cluster)
         if way == FeatureTransport.SWITCH_SUMS:
             refuse_sockets(placed)
@@ -209,7 +209,7 @@ class FullGraph(Training):
         planned = self.planned(placed, way)
         job, network = placed.job, GnnNetwork.of(placed.cluster, placed.hosts)
         sums = way == FeatureTransport.SWITCH_SUMS
-        steps = network.steps(planned.plans, number, share=job.share or sums, segments=job.segments)
+        steps = network.steps(planned.plans, number, share=job.shares or sums, segments=job.segments)
         if not sums:
             return Deployment(steps)
         refuse_sockets(placed)

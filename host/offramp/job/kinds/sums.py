@@ -164,7 +164,7 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost],
         switch = cluster.by_name[name]
         assert isinstance(switch, ClusterSwitch)
         step = JobOnSwitch(
-            switch, cluster.place(name), ports[name], number, role, job.pages, job.segments, share=job.share
+            switch, cluster.place(name), ports[name], number, role, job.pages, job.segments, share=job.shares
         )
         step.check()
         steps.append(step)
@@ -265,11 +265,11 @@ def _in_switch(placed: PlacedJob) -> Callable[[float], float]:
     if len(hosts) < 2:
         raise OfframpError("one rank has its sum already")
     check_links(cluster, hosts)
-    if job.share:
+    if job.shares:
         refuse_tofino(cluster)
     for name in roles(placed.fabric, hosts):
         switch = cluster.by_name[name]
-        if job.share:
+        if job.shares:
             sizes_for_pages(switch, cluster.place(name), job.pages, job.segments)  # type: ignore[arg-type]
         elif pages_of(switch, job.segments) < job.pages:  # type: ignore[arg-type]
             need = job.pages * page_bytes(job.segments)

@@ -27,7 +27,7 @@ class OneSwitch:
 
     Args:
         process: the switch.
-        seed: of how the systems' frames mix; each system's stay in order.
+        seed: seed of the order in which systems' frames mix; each system's stay in order.
         protocols: one for each system that has one; all other frames are those of the last system.
     """
 

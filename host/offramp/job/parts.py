@@ -31,6 +31,8 @@ from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
+_CommandWords = tuple[list[str], list[str], list[str]]
+"""Words of a command, of the one that undoes it, and of the one that checks it."""
 _START_S: Final = 30.0
 _STOP_S: Final = 5.0
 _COMMAND_S: Final = 600.0
@@ -274,7 +276,7 @@ def queue_steps(placed: PlacedJob, number: int) -> list[TransactionStep]:
     return steps
 
 
-def _deployment(path: Path, target: str, python: str, more: Mapping[str, str]) -> tuple[list[str], ...]:
+def _deployment(path: Path, target: str, python: str, more: Mapping[str, str]) -> _CommandWords:
     """The words that deploy a plan, those that remove it, and those that compare it."""
     words = [python, *_OFFRAMP, "hermod", "deploy", str(path.absolute()), "--target", target]
     words += [word for option in more.items() for word in option]

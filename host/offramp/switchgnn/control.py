@@ -23,6 +23,8 @@ NEXT_PASS_SESSION = 1
 
 _PIPELINES = ("SwitchGnnIngress.", f"{EGRESS}.", "Again.")
 """Beginnings of the names of what is SwitchGNN's in a program."""
+_BRIDGE = "SwitchGnnIngress.bridge."
+"""Beginning of the names of what forwards frames of nobody's, which no job has brought."""
 _SUMS = "SwitchGnnIngress.aggregate.lanes"
 """Beginning of the names of the sums, which a round sets before it adds to them."""
 POOL = "SwitchGnnIngress.strawman.pool.memory"
@@ -221,7 +223,8 @@ class SwitchGnnControl:
         mine = tuple(target.full(name) for name in _PIPELINES)
         for table in message.tables:
             name = table.preamble.name
-            if name.startswith(mine) and not table.is_const_table:
+            forwards = name.startswith(target.full(_BRIDGE))
+            if name.startswith(mine) and not forwards and not table.is_const_table:
                 session.delete(list(session.read([session.table_entry(name, {})])))
                 if not table.const_default_action_id:
                     session.default_action(name, None)

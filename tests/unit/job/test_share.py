@@ -190,6 +190,17 @@ def test_two_systems_on_one_switch(lab, graph_job, tmp_path):
     assert snapshot(switch) == before
 
 
+@pytest.mark.full
+def test_frames_are_forwarded_while_a_job_has_a_switch_for_itself(lab, graph_job, tmp_path):
+    own = replace(graph_job, share=False)
+    step = FullGraph().deployment(PlacedJob.on(own, lab), ["switchgnn"], 9, tmp_path).steps[0]
+    step.apply()
+    there: list[int] = []
+    with_switch(step.switch, lambda session: there.append(len(session.read_table("SwitchGnnIngress.bridge.macs"))))
+    step.undo()
+    assert there == [len(lab.hosts)]
+
+
 def snapshot(switch) -> SwitchSnapshot:
     taken: list[SwitchSnapshot] = []
     with_switch(switch, lambda session: taken.append(SwitchSnapshot.take(session)))

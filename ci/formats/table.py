@@ -290,6 +290,19 @@ def ipv4_p4() -> str:
     return p4.file("ipv4", p4.header(ethernet.IPV4))
 
 
+def switch_address_p4() -> str:
+    """The addresses in what a switch sends in its own name."""
+    body: list[str] = []
+    for each in (
+        p4.constant("SWITCH_MAC", 48, switch_packets.SWITCH_MAC, _SWITCH),
+        p4.constant("SWITCH_IP", 32, switch_packets.SWITCH_IP),
+        p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
+        p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
+    ):
+        body += each
+    return p4.file("switch_address", [*body, ""])
+
+
 def switchgnn_p4() -> str:
     """SwitchGNN's header and payload, and who is who."""
     body = p4.header(switchgnn.SWITCHGNN, switchgnn.MEANING)
@@ -297,10 +310,6 @@ def switchgnn_p4() -> str:
     for each in (
         p4.constant("IP_PROTOCOL_SWITCHGNN", 8, switchgnn.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
         p4.constant("NO_ID", 32, switchgnn.NO_ID),
-        p4.constant("SWITCH_MAC", 48, switch_packets.SWITCH_MAC, _SWITCH),
-        p4.constant("SWITCH_IP", 32, switch_packets.SWITCH_IP),
-        p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
-        p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
         p4.constant("LEAF_IP", 32, switchgnn.LEAF_IP, _LEAVES),
         p4.constant("LEVEL_LEAF", 2, switchgnn.LEVEL_LEAF, "Level of a packet that a leaf sends for its rack."),
     ):
@@ -315,10 +324,6 @@ def allreduce_p4() -> str:
     for each in (
         p4.constant("IP_PROTOCOL_ALLREDUCE", 8, allreduce.IP_PROTOCOL, "For experiments and testing, RFC 3692."),
         p4.constant("SWITCH_RANK", 8, allreduce.SWITCH, "The rank of what comes from a switch above."),
-        p4.constant("SWITCH_MAC", 48, switch_packets.SWITCH_MAC, _SWITCH),
-        p4.constant("SWITCH_IP", 32, switch_packets.SWITCH_IP),
-        p4.constant("BROADCAST_MAC", 48, ethernet.BROADCAST_MAC),
-        p4.constant("BROADCAST_IP", 32, ethernet.BROADCAST_IP),
         *(p4.constant(f"KIND_{kind.name}", 8, int(kind)) for kind in allreduce.AllReducePacketType),
     ):
         body += each
@@ -335,6 +340,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "p4/include/allreduce.p4": allreduce_p4,
     "p4/include/ethernet.p4": ethernet_p4,
     "p4/include/ipv4.p4": ipv4_p4,
+    "p4/include/switch_address.p4": switch_address_p4,
     "p4/include/switchgnn.p4": switchgnn_p4,
     "smartnic/lib/formats/allreduce.hpp": allreduce_hpp,
     "smartnic/lib/formats/control.hpp": control_hpp,

@@ -7,7 +7,9 @@
 #define CUT(number) hdr.segments[number].setInvalid();
 
 // Sends the packet where the slot decided; everything else is dropped.
-control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control AllReduceForward(inout headers_t hdr,
+                         inout allreduce_metadata_t meta,
+                         inout standard_metadata_t standard_metadata) {
     apply {
         bit<9> port = standard_metadata.ingress_port;
         if (meta.pulls == 1) {
@@ -36,20 +38,6 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.ethernet.src_addr = SWITCH_MAC;
         hdr.ipv4.src_addr = SWITCH_IP;
         hdr.ipv4.dst_addr = BROADCAST_IP;
-    }
-}
-
-control Checksum(inout headers_t hdr, inout metadata_t meta) {
-    apply {
-        update_checksum(
-            hdr.allreduce.isValid(),
-            {
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_len,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset,
-                hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
-            },
-            hdr.ipv4.header_checksum,
-            HashAlgorithm.csum16);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"
+#include "../include/switch_address.p4"
 #include "../include/allreduce.p4"
 #include "sizes.p4"
 
@@ -12,10 +13,10 @@
 #define SHORT_BYTES 40
 
 // Number of outcomes.
-#define OUTCOMES 12
+#define ALLREDUCE_OUTCOMES 12
 
 // Outcomes of a packet: exactly one, counted once.
-enum bit<8> outcome_t {
+enum bit<8> allreduce_outcome_t {
     FOREIGN    = 0,   // not of all-reduce
     MALFORMED  = 1,   // truncated, or of no kind
     STRANGER   = 2,   // not by the port, rank and page that the control plane bound to the job

@@ -11,10 +11,10 @@ const bit<512> SIXTEEN_ONES = FOUR_ONES ++ FOUR_ONES ++ FOUR_ONES ++ FOUR_ONES;
 const bit<2048> LOW_BITS = (SIXTEEN_ONES ++ SIXTEEN_ONES ++ SIXTEEN_ONES ++ SIXTEEN_ONES) * 0x7FFFFFFF;
 
 #define LANES(number) { \
-    bit<32> at = meta.index * SEGMENTS + number; \
-    if (meta.operation != operation_t.SET) { \
+    bit<32> at = meta.index * ALLREDUCE_SEGMENTS + number; \
+    if (meta.operation != allreduce_operation_t.SET) { \
         sums.read(sum, at); \
-        if (meta.operation == operation_t.ADD) { \
+        if (meta.operation == allreduce_operation_t.ADD) { \
             bit<2048> lanes = hdr.segments[number].lanes; \
             sum = ((sum & LOW_BITS) + (lanes & LOW_BITS)) ^ ((sum ^ lanes) & ~LOW_BITS); \
             sums.write(at, sum); \
@@ -27,12 +27,12 @@ const bit<2048> LOW_BITS = (SIXTEEN_ONES ++ SIXTEEN_ONES ++ SIXTEEN_ONES ++ SIXT
 
 // The sums: lanes of int32, added side by side within one number. No carry leaves a lane: the lower 31 bits are added as
 // such, and the highest is the exclusive or of both and of the carry into it.
-control Lanes(inout headers_t hdr, inout metadata_t meta) {
-    register<bit<2048>>(SLOTS * SEGMENTS) sums;
+control AllReduceLanes(inout headers_t hdr, inout allreduce_metadata_t meta) {
+    register<bit<2048>>(SLOTS * ALLREDUCE_SEGMENTS) sums;
 
     apply {
         bit<2048> sum;
-        if (meta.operation != operation_t.NONE) {
+        if (meta.operation != allreduce_operation_t.NONE) {
             EACH_SEGMENT(LANES)
         }
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_ALLREDUCE_PARSER_P4
 #define OFFRAMP_ALLREDUCE_PARSER_P4
+#include "each_segment.p4"
 #include "types.p4"
 
 // Packets of other protocols are accepted without its header; short ones end in a parser error.
 parser AllReduceParser(packet_in packet,
                        out headers_t hdr,
-                       inout metadata_t meta,
+                       inout allreduce_metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     state start {
         packet.extract(hdr.ethernet);
@@ -24,23 +25,7 @@ parser AllReduceParser(packet_in packet,
         }
     }
 
-    state allreduce {
-        packet.extract(hdr.allreduce);
-        transition select(hdr.allreduce.kind) {
-            KIND_DATA: segment;
-            KIND_AGAIN: segment;
-            KIND_RESULT: segment;
-            default: accept;
-        }
-    }
-
-    state segment {
-        packet.extract(hdr.segments.next);
-        transition select(hdr.segments.lastIndex) {
-            SEGMENTS - 1: accept;
-            default: segment;
-        }
-    }
+#include "states.p4"
 }
 
 control AllReduceDeparser(packet_out packet, in headers_t hdr) {

@@ -6,7 +6,7 @@
 // State of a slot's chunk: its number, whose contributions are in the sum, their greatest exponent, all their
 // flags. A slot whose chunk is older than the packet's is taken over, so nothing is ever cleaned: ranks run at most half
 // the slots apart, and nobody lacks the sum that is overwritten. Chunk numbers are serial numbers; 0 is an empty slot.
-control Slot(inout headers_t hdr, inout metadata_t meta) {
+control Slot(inout headers_t hdr, inout allreduce_metadata_t meta) {
     register<bit<32>>(SLOTS) chunk;
     register<bit<32>>(SLOTS) present;
     register<bit<16>>(SLOTS) exponent;
@@ -20,7 +20,7 @@ control Slot(inout headers_t hdr, inout metadata_t meta) {
         chunk.read(tag, meta.index);
         bool same = tag == hdr.allreduce.chunk;
         if (!same && tag != 0 && hdr.allreduce.chunk - tag >= 0x80000000) {
-            meta.outcome = outcome_t.STALE;
+            meta.outcome = allreduce_outcome_t.STALE;
         } else {
             chunk.write(meta.index, hdr.allreduce.chunk);
             present.read(before, meta.index);
@@ -45,25 +45,25 @@ control Slot(inout headers_t hdr, inout metadata_t meta) {
             hdr.allreduce.exponent = greatest;
             hdr.allreduce.flags = flagged;
             if (repeated) {
-                meta.outcome = outcome_t.DUPLICATE;
+                meta.outcome = allreduce_outcome_t.DUPLICATE;
             } else if (before == 0) {
-                meta.operation = operation_t.SET;
-                meta.outcome = outcome_t.OPENED;
+                meta.operation = allreduce_operation_t.SET;
+                meta.outcome = allreduce_outcome_t.OPENED;
             } else {
-                meta.operation = operation_t.ADD;
-                meta.outcome = outcome_t.ADDED;
+                meta.operation = allreduce_operation_t.ADD;
+                meta.outcome = allreduce_outcome_t.ADDED;
             }
             if (after == meta.all && !repeated) {
                 meta.harvests = 1;
-                meta.outcome = outcome_t.COMPLETED;
+                meta.outcome = allreduce_outcome_t.COMPLETED;
             } else if (after == meta.all && again) {
-                meta.operation = operation_t.READ;
+                meta.operation = allreduce_operation_t.READ;
                 meta.harvests = 1;
                 meta.answers = 1;
-                meta.outcome = outcome_t.REPEATED;
+                meta.outcome = allreduce_outcome_t.REPEATED;
             } else if (again) {
                 meta.pulls = 1;
-                meta.outcome = outcome_t.PULLED;
+                meta.outcome = allreduce_outcome_t.PULLED;
             }
         }
     }

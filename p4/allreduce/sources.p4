@@ -5,7 +5,7 @@
 
 // Who may send what: a port speaks for one rank of a job, and reaches the job's pages alone. What is not in the table is a
 // stranger's, and no register is touched. On a leaf the port to the spine brings sums down.
-control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
+control Sources(inout headers_t hdr, inout allreduce_metadata_t meta, in bit<9> port) {
     // Action of the job's root: sums go to everybody in ``group``.
     action contribute(bit<8> base, bit<32> mask, bit<32> all, bit<16> group) {
         meta.member = 1;
@@ -45,19 +45,19 @@ control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
         bool up = hdr.allreduce.kind == KIND_DATA || hdr.allreduce.kind == KIND_AGAIN;
         bool down = hdr.allreduce.kind == KIND_RESULT || hdr.allreduce.kind == KIND_PULL;
         if (!up && !down) {
-            meta.outcome = outcome_t.MALFORMED;
+            meta.outcome = allreduce_outcome_t.MALFORMED;
         } else if (!(up && meta.member == 1) && !(down && meta.descends == 1)) {
-            meta.outcome = outcome_t.STRANGER;
+            meta.outcome = allreduce_outcome_t.STRANGER;
         }
     }
 }
 
 // Strangers' packets, by the port that they came in by.
-control Strangers(in outcome_t outcome, in bit<9> port) {
+control AllReduceStrangers(in allreduce_outcome_t outcome, in bit<9> port) {
     counter(PORTS, CounterType.packets) by_port;
 
     apply {
-        if (outcome == outcome_t.STRANGER) {
+        if (outcome == allreduce_outcome_t.STRANGER) {
             by_port.count((bit<32>)port);
         }
     }

@@ -17,19 +17,19 @@
 #include "tna/forward.p4"
 
 control AllReduceIngress(inout headers_t hdr,
-                         inout metadata_t meta,
+                         inout allreduce_metadata_t meta,
                          in ingress_intrinsic_metadata_t intrinsic,
                          in ingress_intrinsic_metadata_from_parser_t from_parser,
                          inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                          inout ingress_intrinsic_metadata_for_tm_t to_tm) {
-    Counter<bit<32>, bit<8>>(OUTCOMES, CounterType_t.PACKETS) outcomes;
+    Counter<bit<32>, bit<8>>(ALLREDUCE_OUTCOMES, CounterType_t.PACKETS) outcomes;
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) recirculations;
     Sources() sources;
-    Strangers() strangers;
+    AllReduceStrangers() strangers;
     Chunk() chunk;
     Present() present;
     Agreement() agreement;
-    Forward() forward;
+    AllReduceForward() forward;
     EACH_PAIR(PAIR)
 
     // Whatever leaves the switch leaves in its name; to what goes round it makes no difference.
@@ -41,7 +41,7 @@ control AllReduceIngress(inout headers_t hdr,
         to_tm.bypass_egress = 1;
     }
 
-    action drop(outcome_t outcome) {
+    action drop(allreduce_outcome_t outcome) {
         meta.outcome = outcome;
         to_deparser.drop_ctl = 1;
     }
@@ -49,9 +49,9 @@ control AllReduceIngress(inout headers_t hdr,
     apply {
         bool counted = !meta.pass.isValid();
         if (from_parser.parser_err != 0) {
-            drop(outcome_t.MALFORMED);
+            drop(allreduce_outcome_t.MALFORMED);
         } else if (!hdr.allreduce.isValid()) {
-            drop(outcome_t.FOREIGN);
+            drop(allreduce_outcome_t.FOREIGN);
         } else {
             sign();
             if (!meta.pass.isValid()) {
@@ -66,7 +66,7 @@ control AllReduceIngress(inout headers_t hdr,
                 hdr.segment.setInvalid();
             }
         }
-        if (counted || meta.outcome == outcome_t.SUPERSEDED) {
+        if (counted || meta.outcome == allreduce_outcome_t.SUPERSEDED) {
             outcomes.count((bit<8>)meta.outcome);
             strangers.apply(meta.outcome, intrinsic.ingress_port);
         } else {

@@ -5,7 +5,7 @@
 
 // The queue of a frame: by its DSCP, or (is_ip 0, dscp 0) for frames that have none. The default action serves
 // DSCPs that nobody announced.
-control Classify(in headers_t hdr, inout metadata_t meta) {
+control Classify(in headers_t hdr, inout hermod_metadata_t meta) {
     action enqueue(bit<3> queue, bit<3> profile) {
         meta.queue = queue;
         meta.profile = profile;

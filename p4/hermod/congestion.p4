@@ -8,7 +8,7 @@ const bit<19> NEVER = 0x7FFFF;
 
 // Marks a frame that found more in its queue than the threshold of its profile (RFC 3168), in the units in which the
 // target counts: packets on bmv2, cells on a Tofino. Without an entry nothing is marked.
-control Congestion(inout headers_t hdr, inout metadata_t meta, out bit<1> marked) {
+control HermodCongestion(inout headers_t hdr, inout hermod_metadata_t meta, out bit<1> marked) {
     bit<1> or_drop = 0;
 
     // Frames of transports without ECN pass.

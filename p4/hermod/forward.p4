@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // An Ethernet switch: to the host's port, or to all ports where nobody knows it (broadcasts are such). Group 0 is empty.
-control Forward(in headers_t hdr, inout metadata_t meta) {
+control HermodForward(in headers_t hdr, inout hermod_metadata_t meta) {
     action forward(bit<9> port) {
         meta.port = port;
     }
@@ -23,7 +23,7 @@ control Forward(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { forward; flood; drop; }
         default_action = drop();
-        size = HOSTS;
+        size = MAC_ENTRIES;
     }
 
     apply {

@@ -8,7 +8,7 @@
 // over: the packet that opens it may be lost. Time is in ticks of 64 microseconds (65.536 on a Tofino) modulo
 // 2^32: each 76 hours a gate may be wrong until its next microbatch, or for a lease. What is opened and closed in the
 // same tick is open.
-control Gate(inout metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<9> port) {
+control Gate(inout hermod_metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<9> port) {
     register<bit<32>>(PORTS) closed_at;
     register<bit<32>>(PORTS) opened_at;
 

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Like gate.p4. A job's ports must be in one pipe, as each pipe has registers of its own.
-control Gate(inout metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<9> port) {
+control Gate(inout hermod_metadata_t meta, in bit<32> now, in bit<9> came_from, in bit<9> port) {
     Register<bit<32>, bit<9>>(PORTS) closed_at;
     Register<bit<32>, bit<9>>(PORTS) opened_at;
     bit<9> opens_at = port;

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Demotes traffic above the rate of the port's class. A cell without a rate takes everything.
-control Police(inout metadata_t meta, in bit<9> port) {
+control Police(inout hermod_metadata_t meta, in bit<9> port) {
     meter(PORT_QUEUES, MeterType.bytes) by_source;  // (port << 3) + queue
     counter(PORT_QUEUES, CounterType.packets_and_bytes) policed;
 
@@ -21,7 +21,7 @@ control Police(inout metadata_t meta, in bit<9> port) {
 
 // The lowest queue of a port keeps what all others together may not take: their excess is dropped, since in the lowest
 // queue it would take that share.
-control Floor(inout metadata_t meta) {
+control Floor(inout hermod_metadata_t meta) {
     meter(PORTS, MeterType.bytes) upper;
     counter(PORTS, CounterType.packets_and_bytes) excess;
 

@@ -7,7 +7,7 @@
 #define FCS_BYTES 4
 
 // Like police.p4.
-control Police(inout metadata_t meta, in bit<9> port) {
+control Police(inout hermod_metadata_t meta, in bit<9> port) {
     Meter<bit<12>>(PORT_QUEUES, MeterType_t.BYTES) by_source;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) policed;
 
@@ -21,7 +21,7 @@ control Police(inout metadata_t meta, in bit<9> port) {
     }
 }
 
-control Floor(inout metadata_t meta) {
+control Floor(inout hermod_metadata_t meta) {
     Meter<bit<9>>(PORTS, MeterType_t.BYTES) upper;
     Counter<bit<64>, bit<9>>(PORTS, CounterType_t.PACKETS_AND_BYTES) excess;
 

@@ -7,7 +7,7 @@
 // first microbatch closes the gate of the port that it leaves by: the stage there will compute. The first packet of
 // its last microbatch opens that of the port that it came in by: the stage there has nothing to do. What is held (the
 // gradients of the language model) waits for an open gate. Without entries there are no gates.
-control Roles(inout metadata_t meta) {
+control Roles(inout hermod_metadata_t meta) {
     action role(bit<1> closes, bit<1> opens, bit<1> held) {
         meta.closes = closes;
         meta.opens = opens;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_SIZES_P4
 #define OFFRAMP_HERMOD_SIZES_P4
+#include "../include/ports.p4"
+
 // Entries of macs: one for each host. May be set with -D.
-#ifndef HOSTS
-#define HOSTS 4096
+#ifndef MAC_ENTRIES
+#define MAC_ENTRIES 4096
 #endif
 
 #define DSCPS 64
@@ -15,8 +17,6 @@
 
 // Cells of a counter by port (9 bits) and queue (3 bits).
 #define PORT_QUEUES 4096
-
-#define PORTS 512
 
 // Time-out of a closed gate, in ticks of about 64 microseconds: one second. May be set with -D.
 #ifndef LEASE

@@ -4,7 +4,7 @@
 #include <core.p4>
 #include <tna.p4>
 
-#include "types.p4"
+#include "headers.p4"
 #include "parser.p4"
 #include "trust.p4"
 #include "classify.p4"
@@ -28,11 +28,11 @@ header bridge_t {
 }
 
 struct pipe_metadata_t {
-    metadata_t frame;
+    hermod_metadata_t frame;
     bridge_t   bridge;
 }
 
-#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define UNKNOWN { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 parser HermodParser(packet_in packet,
                     out headers_t hdr,
@@ -63,7 +63,7 @@ control HermodIngress(inout headers_t hdr,
     Police() police;
     Remark() remark;
     Floor() floor;
-    Forward() forward;
+    HermodForward() forward;
     Roles() roles;
 
     apply {
@@ -146,7 +146,7 @@ control HermodEgress(inout headers_t hdr,
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) sent;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS) marked;
     Counter<bit<64>, bit<12>>(PORT_QUEUES, CounterType_t.PACKETS_AND_BYTES) dropped;
-    Congestion() congestion;
+    HermodCongestion() congestion;
     Gate() gate;
 
     apply {

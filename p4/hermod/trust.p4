@@ -5,7 +5,7 @@
 
 // Only DSCPs from the job's ports count. A frame from another port is best effort, whatever it says, and so
 // is what does not say anything, such as ARP. Without entries every port is the job's.
-control Trust(inout metadata_t meta, in bit<9> port) {
+control Trust(inout hermod_metadata_t meta, in bit<9> port) {
     action trust() {
     }
 
@@ -28,7 +28,7 @@ control Trust(inout metadata_t meta, in bit<9> port) {
 // Demoted frames use the lowest queue, with best effort as DSCP for the switches behind this one (RFC 2474).
 // The header's sum falls by what is taken from its word, and the checksum grows by as much, with an end-around carry
 // (RFC 1624): where it comes to all ones, it is 0.
-control Remark(inout headers_t hdr, inout metadata_t meta) {
+control Remark(inout headers_t hdr, inout hermod_metadata_t meta) {
     @hidden
     action taken() {
         meta.checksum = (bit<32>)hdr.ipv4.header_checksum;

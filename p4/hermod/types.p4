@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_HERMOD_TYPES_P4
 #define OFFRAMP_HERMOD_TYPES_P4
-// Shared by all targets: the frame and its metadata.
+// Shared by all targets: the metadata of a frame.
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"
 #include "../include/ipv6.p4"
+#include "../include/passes.p4"
 #include "sizes.p4"
 
-struct headers_t {
-    ethernet_t ethernet;
-    ipv4_t     ipv4;
-    ipv6_t     ipv6;
-}
-
-struct metadata_t {
+struct hermod_metadata_t {
     bit<1>  is_ip;     // IPv4 or IPv6: the frame has a DSCP
     bit<6>  dscp;
     bit<2>  ecn;
+    @field_list(PASS_FIELDS)
     bit<1>  demoted;   // best effort, whatever the frame says
     bit<32> checksum;  // of a demoted IPv4 header
     bit<32> taken;     // what the header's sum loses
     bit<3>  queue;     // the highest goes first
     bit<3>  profile;   // what egress does when the queue is long
     bit<1>  drop;
+    bit<1>  replies;   // the switch sends it in its own name: it may leave where the frame came in
     bit<9>  port;      // where to; 0 if it leaves to a group
     bit<16> group;     // where to; 0 if it leaves to a port
     bit<19> depth;     // of the queue, as the frame found it

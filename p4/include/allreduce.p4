@@ -92,11 +92,6 @@ header segment_t {
 const bit<8> IP_PROTOCOL_ALLREDUCE = 254;
 // The rank of what comes from a switch above.
 const bit<8> SWITCH_RANK = 255;
-// The switch's own address; replies are broadcast, since the port already says who receives them.
-const bit<48> SWITCH_MAC = 0x02000000FFFE;
-const bit<32> SWITCH_IP = 0x0A00FFFE;
-const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
-const bit<32> BROADCAST_IP = 0xFFFFFFFF;
 const bit<8> KIND_DATA = 0;
 const bit<8> KIND_AGAIN = 1;
 const bit<8> KIND_RESULT = 2;

@@ -65,11 +65,6 @@ header payload_t {
 // For experiments and testing, RFC 3692.
 const bit<8> IP_PROTOCOL_SWITCHGNN = 253;
 const bit<32> NO_ID = 0xFFFFFFFF;
-// The switch's own address; replies are broadcast, since the port already says who receives them.
-const bit<48> SWITCH_MAC = 0x02000000FFFE;
-const bit<32> SWITCH_IP = 0x0A00FFFE;
-const bit<48> BROADCAST_MAC = 0xFFFFFFFFFFFF;
-const bit<32> BROADCAST_IP = 0xFFFFFFFF;
 // IP address of leaf 0 among several switches; leaf i has the i-th address after it.
 const bit<32> LEAF_IP = 0x0A010000;
 // Level of a packet that a leaf sends for its rack.

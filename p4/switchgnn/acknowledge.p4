@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Multicasts ACK of a vertex to the owners of its neighbours in the block.
-control Acknowledge(inout headers_t hdr, inout metadata_t meta) {
+control Acknowledge(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     action owners(bit<16> group) {
         meta.group = group;
     }
@@ -20,9 +20,9 @@ control Acknowledge(inout headers_t hdr, inout metadata_t meta) {
     }
 
     apply {
-        meta.outcome = outcome_t.UNKNOWN;
+        meta.outcome = switchgnn_outcome_t.UNKNOWN;
         if (ack_groups.apply().hit) {
-            meta.outcome = outcome_t.ACKNOWLEDGED;
+            meta.outcome = switchgnn_outcome_t.ACKNOWLEDGED;
         }
     }
 }

@@ -8,7 +8,7 @@
 const bit<32> INGRESS_CLONE = 1;
 
 // Egress: marks what met congestion, and hands a packet, or the clone of one that left as a reply, to its next pass.
-control Again(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Again(inout headers_t hdr, inout switchgnn_metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) recirculations;
     Mark() mark;
 

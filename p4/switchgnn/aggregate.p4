@@ -10,11 +10,11 @@
 //
 // Where packets are ``queued`` between the look at the round and here, one of a past round may come late. It is known by
 // an entry of a later round; one that was last written 32,768 to 65,535 rounds ago looks later.
-control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
+control Aggregate(inout headers_t hdr, inout switchgnn_metadata_t meta)(bool queued) {
     register<bit<32>>(AGGREGATORS) state;  // round (16 bits), contributions still missing or DEAD (16 bits)
     const bit<16> DEAD = 0x8000;
-    Congestion() congestion;
-    EACH_SEGMENT(SEGMENT_LANES)
+    SwitchGnnCongestion() congestion;
+    EACH_PAYLOAD(PAYLOAD_LANES)
 
     apply {
         bit<32> entry;
@@ -27,28 +27,28 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
         bool late = queued && entry[31:16] != 0 && entry[31:16] != hdr.switchgnn.round
                     && entry[31:16] - hdr.switchgnn.round < 0x8000;
         if (!hdr.payload.isValid()) {
-            meta.outcome = outcome_t.FETCHED;
+            meta.outcome = switchgnn_outcome_t.FETCHED;
             if (!late) {
                 meta.reopened = open;
                 left = DEAD;
             }
         } else if (late) {
-            meta.outcome = outcome_t.STALE;
+            meta.outcome = switchgnn_outcome_t.STALE;
         } else if (entry[31:16] != hdr.switchgnn.round) {
-            meta.operation = operation_t.SET;
-            meta.outcome = outcome_t.OPENED;
+            meta.operation = switchgnn_operation_t.SET;
+            meta.outcome = switchgnn_outcome_t.OPENED;
             meta.reopened = open;
             left = meta.need - meta.weight;
         } else if (left == DEAD) {
-            meta.outcome = outcome_t.RELEASED;
+            meta.outcome = switchgnn_outcome_t.RELEASED;
         } else {
             if (left == meta.weight) {
-                meta.operation = operation_t.HARVEST;
-                meta.outcome = outcome_t.COMPLETED;
+                meta.operation = switchgnn_operation_t.HARVEST;
+                meta.outcome = switchgnn_outcome_t.COMPLETED;
                 meta.reply = 1;
             } else {
-                meta.operation = operation_t.ADD;
-                meta.outcome = outcome_t.ADDED;
+                meta.operation = switchgnn_operation_t.ADD;
+                meta.outcome = switchgnn_outcome_t.ADDED;
             }
             left = left - meta.weight;
         }
@@ -57,7 +57,7 @@ control Aggregate(inout headers_t hdr, inout metadata_t meta)(bool queued) {
             congestion.apply(hdr, meta);
         }
         state.write(meta.index, entry);
-        EACH_SEGMENT(APPLY_LANES)
+        EACH_PAYLOAD(APPLY_LANES)
     }
 }
 

@@ -12,7 +12,7 @@
 //
 // Among several switches a leaf counts its hosts, then says DONE to the root leaf, which counts leaves; GO comes back
 // to the leaves and goes on to their hosts. A host's repeat repeats the leaf's DONE as well.
-control Barrier(inout headers_t hdr, inout metadata_t meta) {
+control Barrier(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     register<bit<16>>(HOSTS) done;  // the round that the host waits for
     register<bit<32>>(2) ndone;     // that round (16 bits), members that wait for it (16 bits); hosts, then leaves
     bit<16> index;
@@ -81,33 +81,33 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
         source = 0;
         bit<16> behind = meta.now - hdr.switchgnn.round;
         if (!hosts.apply().hit) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         } else if (meta.hop == 0 && source != meta.source) {
-            meta.outcome = outcome_t.STRANGER;
+            meta.outcome = switchgnn_outcome_t.STRANGER;
         } else if (meta.transit == 1) {
-            meta.outcome = outcome_t.RELAYED;
+            meta.outcome = switchgnn_outcome_t.RELAYED;
             meta.group = group;
             if (meta.group == 0) {
                 meta.reply = 1;
             }
         } else if (meta.two_level == 1 && hdr.switchgnn.src_id == NO_ID) {
-            meta.outcome = outcome_t.STALE;
+            meta.outcome = switchgnn_outcome_t.STALE;
             if (behind == 0) {
                 meta.group = group;
-                meta.outcome = outcome_t.GO;
+                meta.outcome = switchgnn_outcome_t.GO;
             }
         } else if (meta.begins != 0) {
             meta.group = group;
-            meta.outcome = outcome_t.GO;
+            meta.outcome = switchgnn_outcome_t.GO;
         } else if (behind == 0) {
             bit<16> waits_for;
             done.read(waits_for, (bit<32>)index);
             done.write((bit<32>)index, meta.next);
             bit<16> first = 1;
-            meta.outcome = outcome_t.DONE;
+            meta.outcome = switchgnn_outcome_t.DONE;
             if (waits_for == meta.next) {
                 first = 0;
-                meta.outcome = outcome_t.DONE_REPEATED;
+                meta.outcome = switchgnn_outcome_t.DONE_REPEATED;
             }
             bit<32> counted = (bit<32>)(hdr.switchgnn.level[0:0] & meta.two_level);
             bit<32> entry;
@@ -128,17 +128,17 @@ control Barrier(inout headers_t hdr, inout metadata_t meta) {
                 meta.again = 1;
             }
         } else if (meta.now == 0 && meta.two_level == 0) {
-            meta.outcome = outcome_t.RESUMED;
+            meta.outcome = switchgnn_outcome_t.RESUMED;
             meta.begins = hdr.switchgnn.round;
             meta.again = 1;
         } else if (behind < 0x8000) {
             meta.reply = 1;
-            meta.outcome = outcome_t.GO_REPEATED;
+            meta.outcome = switchgnn_outcome_t.GO_REPEATED;
         } else {
-            meta.outcome = outcome_t.STALE;
+            meta.outcome = switchgnn_outcome_t.STALE;
         }
         if (hdr.switchgnn.src_id != NO_ID && meta.transit == 0
-            && (meta.outcome == outcome_t.GO || meta.outcome == outcome_t.GO_REPEATED)) {
+            && (meta.outcome == switchgnn_outcome_t.GO || meta.outcome == switchgnn_outcome_t.GO_REPEATED)) {
             hdr.switchgnn.src_id = NO_ID;
             hdr.switchgnn.dst_id = NO_ID;
             hdr.switchgnn.block_id = hdr.switchgnn.block_id + 1;

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // The mark of a sum: set if any of its contributions of this round met congestion.
-control Congestion(in headers_t hdr, inout metadata_t meta) {
+control SwitchGnnCongestion(in headers_t hdr, inout switchgnn_metadata_t meta) {
     register<bit<16>>(AGGREGATORS) marked;  // the last round with a mark
 
     apply {

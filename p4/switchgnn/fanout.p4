@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Finds the aggregator of a vertex's neighbour by hop: one hop per neighbour.
-control Fanout(inout headers_t hdr, inout metadata_t meta, out bool known) {
+control Fanout(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool known) {
     action aggregate(bit<32> base, bit<16> need, bit<9> port, bit<32> dst_id, bit<1> last) {
         meta.index = base + (bit<32>)hdr.switchgnn.chunk_id;
         meta.need = need;
@@ -41,7 +41,7 @@ control Fanout(inout headers_t hdr, inout metadata_t meta, out bool known) {
     apply {
         known = v2agg.apply().hit;
         if (!known) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         }
     }
 }

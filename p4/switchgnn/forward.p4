@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_FORWARD_P4
 #define OFFRAMP_SWITCHGNN_FORWARD_P4
+#include "../include/checksum.p4"
 #include "types.p4"
 
 // Sends the packet where the pass decided. When a sum leaves and a further pass follows, two payloads go: the
 // packet becomes the reply and a clone of what was received goes round.
-control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SwitchGnnForward(inout headers_t hdr,
+                         inout switchgnn_metadata_t meta,
+                         inout standard_metadata_t standard_metadata) {
     apply {
         if (meta.reply == 1) {
             if (meta.again == 1) {
@@ -32,17 +35,9 @@ control Forward(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 }
 
 // The checksum of a reply; every other packet leaves with the header that it came with.
-control ReplyChecksum(inout headers_t hdr, inout metadata_t meta) {
+control ReplyChecksum(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     apply {
-        update_checksum(
-            meta.reply == 1 || meta.group != 0,
-            {
-                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.diffserv, hdr.ipv4.total_len,
-                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.frag_offset,
-                hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
-            },
-            hdr.ipv4.header_checksum,
-            HashAlgorithm.csum16);
+        UPDATE_IPV4_CHECKSUM(meta.reply == 1 || meta.group != 0)
     }
 }
 

@@ -5,27 +5,19 @@
 
 #include "../include/ethernet.p4"
 #include "../include/ipv4.p4"
+#include "../include/switch_address.p4"
 #include "../include/switchgnn.p4"
 #include "sizes.p4"
-#include "each_segment.p4"
+#include "each_payload.p4"
 
 // Number of outcomes.
-#define OUTCOMES 24
+#define SWITCHGNN_OUTCOMES 24
 
 // The session that sends a copy of the packet, as it was received, to the recirculation port.
 #define NEXT_PASS_SESSION 1
 
-#define SEGMENT_HEADER(lanes, payload) payload_t payload;
-
-struct headers_t {
-    ethernet_t  ethernet;
-    ipv4_t      ipv4;
-    switchgnn_t switchgnn;
-    EACH_SEGMENT(SEGMENT_HEADER)
-}
-
 // Outcomes of a pass of a packet: exactly one, counted once.
-enum bit<8> outcome_t {
+enum bit<8> switchgnn_outcome_t {
     FOREIGN       = 0,   // not SwitchGNN, or of a type that this program does not serve
     MALFORMED     = 1,   // truncated, or a chunk that its vertex does not have
     STALE         = 2,   // of another round

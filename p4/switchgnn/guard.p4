@@ -6,7 +6,7 @@
 // Knows the vertices of a block, and lets each upload of a round in once: an aggregator that only counts would count
 // a duplicate as another vertex. A FETCH names by its source the vertex whose aggregator it releases, a RESEND the one
 // that it is of, an ACK the one that is complete: only the source that the vertex is bound to may.
-control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit<32> vertices) {
+control Guard(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool accepted)(bit<32> vertices) {
     register<bit<16>>(vertices) seen;
     counter(1, CounterType.packets) uploads;
 
@@ -32,11 +32,11 @@ control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit
         accepted = false;
         source = 0;
         if (!slots.apply().hit) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         } else if (source != meta.source) {
-            meta.outcome = outcome_t.STRANGER;
+            meta.outcome = switchgnn_outcome_t.STRANGER;
         } else if (hdr.switchgnn.chunk_id >= meta.chunks) {
-            meta.outcome = outcome_t.MALFORMED;
+            meta.outcome = switchgnn_outcome_t.MALFORMED;
         } else if (!hdr.payload.isValid()) {
             meta.index = meta.slot;
             accepted = true;
@@ -45,7 +45,7 @@ control Guard(inout headers_t hdr, inout metadata_t meta, out bool accepted)(bit
             seen.read(last_round, meta.slot);
             seen.write(meta.slot, hdr.switchgnn.round);
             if (last_round == hdr.switchgnn.round) {
-                meta.outcome = outcome_t.DUPLICATE;
+                meta.outcome = switchgnn_outcome_t.DUPLICATE;
             } else {
                 uploads.count(0);
                 accepted = true;

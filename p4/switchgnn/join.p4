@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Runs at the leaf of a vertex's owner: finds the aggregator of a partial sum of another rack, and lets each in once.
-control Join(inout headers_t hdr, inout metadata_t meta, out bool accepted) {
+control Join(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool accepted) {
     register<bit<32>>(PARTIALS) joined;  // round (16 bits), leaves whose partial sums came (a bit each)
 
     action home(bit<32> base, bit<8> chunks, bit<16> need, bit<9> port) {
@@ -31,10 +31,10 @@ control Join(inout headers_t hdr, inout metadata_t meta, out bool accepted) {
         meta.weight = hdr.switchgnn.count;
         bit<16> leaf = (bit<16>)1 << hdr.ipv4.src_addr[3:0];
         if (!homes.apply().hit) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         } else if (hdr.switchgnn.chunk_id >= meta.chunks || meta.weight == 0 || meta.weight > meta.need
                    || hdr.ipv4.src_addr[31:4] != LEAF_IP[31:4]) {
-            meta.outcome = outcome_t.MALFORMED;
+            meta.outcome = switchgnn_outcome_t.MALFORMED;
         } else {
             bit<32> entry;
             joined.read(entry, meta.index);
@@ -43,7 +43,7 @@ control Join(inout headers_t hdr, inout metadata_t meta, out bool accepted) {
             }
             joined.write(meta.index, entry | (bit<32>)leaf);
             if (entry[15:0] & leaf != 0) {
-                meta.outcome = outcome_t.DUPLICATE;
+                meta.outcome = switchgnn_outcome_t.DUPLICATE;
             } else {
                 accepted = true;
             }

@@ -12,24 +12,24 @@
 
 // The sums of one segment: 32 lanes of int32. Only HARVEST changes the packet, since every other pass hands it on as it
 // came. A segment that a packet does not have counts as zeros.
-control Lanes(inout payload_t payload, in metadata_t meta) {
+control SwitchGnnLanes(inout payload_t payload, in switchgnn_metadata_t meta) {
     EACH_LANE(LANE_REGISTER)
 
     apply {
         bit<32> sum;
-        if (meta.operation == operation_t.ADD && payload.isValid()) {
+        if (meta.operation == switchgnn_operation_t.ADD && payload.isValid()) {
             EACH_LANE(ADD_LANE)
-        } else if (meta.operation == operation_t.SET && payload.isValid()) {
+        } else if (meta.operation == switchgnn_operation_t.SET && payload.isValid()) {
             EACH_LANE(SET_LANE)
-        } else if (meta.operation == operation_t.SET) {
+        } else if (meta.operation == switchgnn_operation_t.SET) {
             EACH_LANE(CLEAR_LANE)
-        } else if (meta.operation == operation_t.HARVEST && payload.isValid()) {
+        } else if (meta.operation == switchgnn_operation_t.HARVEST && payload.isValid()) {
             EACH_LANE(HARVEST_LANE)
         }
     }
 }
 
-#define SEGMENT_LANES(lanes, payload) Lanes() lanes;
+#define PAYLOAD_LANES(lanes, payload) SwitchGnnLanes() lanes;
 #define APPLY_LANES(lanes, payload) lanes.apply(hdr.payload, meta);
 
 #endif

@@ -9,7 +9,7 @@
 //
 // A worker's port is a source of its own. On a leaf all uplinks are one source, of what the other leaves send in their
 // own name; on a spine each port is one leaf's. Nobody else may use the level of a leaf.
-control Origin(in headers_t hdr, inout metadata_t meta, in bit<9> port) {
+control Origin(in headers_t hdr, inout switchgnn_metadata_t meta, in bit<9> port) {
     bit<4> sender = hdr.ipv4.src_addr[3:0];
 
     action worker() {
@@ -37,7 +37,7 @@ control Origin(in headers_t hdr, inout metadata_t meta, in bit<9> port) {
     apply {
         if (meta.hop == 0) {
             if (!members.apply().hit) {
-                meta.outcome = outcome_t.STRANGER;
+                meta.outcome = switchgnn_outcome_t.STRANGER;
             } else if (meta.trunk == 1) {
                 bool from_leaf = hdr.ipv4.src_addr[31:4] == LEAF_IP[31:4];
                 bool done = hdr.switchgnn.is_ack == 1 && hdr.switchgnn.is_fetch == 1;
@@ -48,21 +48,21 @@ control Origin(in headers_t hdr, inout metadata_t meta, in bit<9> port) {
                 }
                 if (!from_leaf || (sender == meta.leaf) != (meta.transit == 1) || hdr.switchgnn.level != level
                     || (hdr.payload.isValid() && !nobody)) {
-                    meta.outcome = outcome_t.STRANGER;
+                    meta.outcome = switchgnn_outcome_t.STRANGER;
                 }
             } else if (meta.two_level == 1 && hdr.switchgnn.level != 0) {
-                meta.outcome = outcome_t.STRANGER;
+                meta.outcome = switchgnn_outcome_t.STRANGER;
             }
         }
     }
 }
 
 // Strangers' packets, by the port that they came in by.
-control Strangers(in outcome_t outcome, in bit<9> port) {
+control SwitchGnnStrangers(in switchgnn_outcome_t outcome, in bit<9> port) {
     counter(PORTS, CounterType.packets) by_port;
 
     apply {
-        if (outcome == outcome_t.STRANGER) {
+        if (outcome == switchgnn_outcome_t.STRANGER) {
             by_port.count((bit<32>)port);
         }
     }

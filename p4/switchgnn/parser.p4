@@ -6,7 +6,7 @@
 // Packets of other protocols are accepted without a SwitchGNN header; short ones end in a parser error.
 parser SwitchGnnParser(packet_in packet,
                        out headers_t hdr,
-                       inout metadata_t meta,
+                       inout switchgnn_metadata_t meta,
                        inout standard_metadata_t standard_metadata) {
     state start {
         packet.extract(hdr.ethernet);
@@ -16,17 +16,23 @@ parser SwitchGnnParser(packet_in packet,
         }
     }
 
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, IP_PROTOCOL_SWITCHGNN): switchgnn;
+            default: accept;
+        }
+    }
+
 #include "states.p4"
 }
-
-#define EMIT(lanes, payload) packet.emit(hdr.payload);
 
 control SwitchGnnDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.switchgnn);
-        EACH_SEGMENT(EMIT)
+        EACH_PAYLOAD(EMIT_PAYLOAD)
     }
 }
 

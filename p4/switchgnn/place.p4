@@ -5,7 +5,7 @@
 
 // Role of this switch among several: a leaf adds up what its rack contributes and joins the partial sums of other
 // racks for its own vertices; a spine passes on. Without an entry it is the only switch.
-control Place(inout metadata_t meta) {
+control Place(inout switchgnn_metadata_t meta) {
     action leaf(bit<4> index) {
         meta.two_level = 1;
         meta.leaf = index;

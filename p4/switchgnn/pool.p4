@@ -6,7 +6,7 @@
 // Aggregators allocated on demand: the strawman of the paper's section 2.3. A vertex keeps for the round what its
 // first contribution got, an aggregator or none, because a count that misses contributions never completes.
 // v1model only: `free` and `used` are read and written at places of their own in one pass.
-control Pool(inout headers_t hdr, inout metadata_t meta, out bool refused) {
+control Pool(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool refused) {
     register<bit<32>>(VERTICES) decision;     // round (16 bits), aggregator or REFUSED (16 bits)
     register<bit<16>>(AGGREGATORS) left;      // contributions still missing
     register<bit<16>>(AGGREGATORS) released;  // stack of aggregators that were used and freed
@@ -50,7 +50,7 @@ control Pool(inout headers_t hdr, inout metadata_t meta, out bool refused) {
             // Its aggregator would be free again before the next packet.
             refused = aggregator == REFUSED;
             if (!refused) {
-                meta.outcome = outcome_t.DELIVERED;
+                meta.outcome = switchgnn_outcome_t.DELIVERED;
                 meta.reply = 1;
             }
         } else {
@@ -65,20 +65,20 @@ control Pool(inout headers_t hdr, inout metadata_t meta, out bool refused) {
                     used.write(0, first_unused + 1);
                 }
                 left.write(meta.index, meta.need - 1);
-                meta.operation = operation_t.SET;
-                meta.outcome = outcome_t.OPENED;
+                meta.operation = switchgnn_operation_t.SET;
+                meta.outcome = switchgnn_outcome_t.OPENED;
             } else {
                 bit<16> missing;
                 left.read(missing, meta.index);
                 missing = missing - 1;
                 left.write(meta.index, missing);
-                meta.operation = operation_t.ADD;
-                meta.outcome = outcome_t.ADDED;
+                meta.operation = switchgnn_operation_t.ADD;
+                meta.outcome = switchgnn_outcome_t.ADDED;
                 if (missing == 0) {
                     released.write((bit<32>)height, aggregator);
                     free.write(0, height + 1);
-                    meta.operation = operation_t.HARVEST;
-                    meta.outcome = outcome_t.COMPLETED;
+                    meta.operation = switchgnn_operation_t.HARVEST;
+                    meta.outcome = switchgnn_outcome_t.COMPLETED;
                     meta.reply = 1;
                 }
             }

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Sends FETCH to the owner of the vertex that is wanted, and RESEND to the owner of the vertex that wants it.
-control Pull(inout headers_t hdr, inout metadata_t meta, out bool known) {
+control Pull(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool known) {
     action owner(bit<9> port) {
         meta.port = port;
         meta.reply = 1;
@@ -19,12 +19,12 @@ control Pull(inout headers_t hdr, inout metadata_t meta, out bool known) {
 
     apply {
         known = owners.apply().hit;
-        meta.outcome = outcome_t.RESENT;
+        meta.outcome = switchgnn_outcome_t.RESENT;
         if (meta.transit == 1) {
-            meta.outcome = outcome_t.RELAYED;
+            meta.outcome = switchgnn_outcome_t.RELAYED;
         }
         if (!known) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         }
     }
 }

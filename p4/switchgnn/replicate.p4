@@ -5,7 +5,7 @@
 
 // Makes the replication engine copy the packet for each neighbour, towards the port of its owner; its replication id is the
 // hop. Vertices whose neighbours are behind the same ports share a group.
-control Replicate(inout headers_t hdr, inout metadata_t meta, out bool known) {
+control Replicate(inout headers_t hdr, inout switchgnn_metadata_t meta, out bool known) {
     action copies(bit<16> group) {
         meta.group = group;
         meta.sums = 1;
@@ -24,7 +24,7 @@ control Replicate(inout headers_t hdr, inout metadata_t meta, out bool known) {
     apply {
         known = groups.apply().hit;
         if (!known) {
-            meta.outcome = outcome_t.UNKNOWN;
+            meta.outcome = switchgnn_outcome_t.UNKNOWN;
         }
     }
 }

@@ -5,7 +5,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "types.p4"
+#include "headers.p4"
 #include "kinds.p4"
 #include "parser.p4"
 #include "origin.p4"
@@ -21,12 +21,14 @@
 #include "forward.p4"
 #include "again.p4"
 
-control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
+control NoChecksum(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     apply { }
 }
 
-control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(OUTCOMES, CounterType.packets) outcomes;
+control SwitchGnnIngress(inout headers_t hdr,
+                         inout switchgnn_metadata_t meta,
+                         inout standard_metadata_t standard_metadata) {
+    counter(SWITCHGNN_OUTCOMES, CounterType.packets) outcomes;
     Origin() origin;
     Round() round;
     Barrier() barrier;
@@ -34,28 +36,28 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Replicate() replicate;
     Pull() pull;
     Acknowledge() acknowledge;
-    Strangers() strangers;
-    Forward() forward;
+    SwitchGnnStrangers() strangers;
+    SwitchGnnForward() forward;
 
     apply {
-        meta.outcome = outcome_t.FOREIGN;
+        meta.outcome = switchgnn_outcome_t.FOREIGN;
         bit<3> kind = hdr.switchgnn.is_ack ++ hdr.switchgnn.is_fetch ++ hdr.switchgnn.resend;
         if (kind == FETCH_AGAIN) {
             kind = FETCH;
         }
         if (standard_metadata.parser_error != error.NoError) {
-            meta.outcome = outcome_t.MALFORMED;
+            meta.outcome = switchgnn_outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             origin.apply(hdr, meta, standard_metadata.ingress_port);
         }
-        if (meta.outcome == outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
+        if (meta.outcome == switchgnn_outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
             round.apply(hdr, meta);
             if (kind == DONE) {
                 barrier.apply(hdr, meta);
             } else if (kind == DATA || kind == FETCH || kind == RESEND || kind == ACK) {
                 bool go_on = true;
                 if (hdr.switchgnn.round != meta.now) {
-                    meta.outcome = outcome_t.STALE;
+                    meta.outcome = switchgnn_outcome_t.STALE;
                     go_on = false;
                 } else {
                     guard.apply(hdr, meta, go_on);
@@ -83,8 +85,10 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     }
 }
 
-control SwitchGnnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(OUTCOMES, CounterType.packets) outcomes;
+control SwitchGnnEgress(inout headers_t hdr,
+                        inout switchgnn_metadata_t meta,
+                        inout standard_metadata_t standard_metadata) {
+    counter(SWITCHGNN_OUTCOMES, CounterType.packets) outcomes;
     Again() again;
     Fanout() fanout;
     Aggregate(true) aggregate;
@@ -101,7 +105,7 @@ control SwitchGnnEgress(inout headers_t hdr, inout metadata_t meta, inout standa
                 fanout.apply(hdr, meta, known);
             }
             if (known && data && meta.need == 1) {
-                meta.outcome = outcome_t.DELIVERED;
+                meta.outcome = switchgnn_outcome_t.DELIVERED;
                 meta.reply = 1;
                 meta.ecn = hdr.switchgnn.ecn;
             } else if (known) {

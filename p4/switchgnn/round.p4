@@ -8,7 +8,7 @@
 // last written exactly 65,535 rounds ago looks current: every slot of a job must be used again within that many.
 //
 // A leaf also learns of a round from other switches: by GO, or by a partial sum that overtook it.
-control Round(inout headers_t hdr, inout metadata_t meta) {
+control Round(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     register<bit<16>>(1) current;
 
     apply {

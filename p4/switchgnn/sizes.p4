@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef OFFRAMP_SWITCHGNN_SIZES_P4
 #define OFFRAMP_SWITCHGNN_SIZES_P4
+#include "../include/ports.p4"
+
 // Each may be set with -D.
 
 // Segments of 32 lanes of an aggregator, and of a packet at most: 1, as the paper has it, 2 or 4; a Tofino has no 4.
-#ifndef SEGMENTS
-#define SEGMENTS 1
+// A program that carries this system alone knows them as SEGMENTS.
+#ifndef SWITCHGNN_SEGMENTS
+#ifdef SEGMENTS
+#define SWITCHGNN_SEGMENTS SEGMENTS
+#else
+#define SWITCHGNN_SEGMENTS 1
+#endif
 #endif
 
 #ifndef AGGREGATORS
-#define AGGREGATORS (32768 / SEGMENTS)
+#define AGGREGATORS (32768 / SWITCHGNN_SEGMENTS)
 #endif
 
 // Aggregators whose partial sums of other racks are told apart; 1 where there is one switch.
@@ -45,8 +52,6 @@
 #ifndef HOSTS
 #define HOSTS 256
 #endif
-
-#define PORTS 512
 
 // The port to which packets go that need another pass. It carries nothing to the outside.
 #ifndef RECIRCULATION_PORT

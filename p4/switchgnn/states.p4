@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// The states of every target's parser behind Ethernet.
-    state ipv4 {
-        packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
-            (4, 5, 0, IP_PROTOCOL_SWITCHGNN): switchgnn;
-            default: accept;
-        }
-    }
-
+// The states of every parser behind IPv4.
     state switchgnn {
         packet.extract(hdr.switchgnn);
         transition select(hdr.switchgnn.is_ack, hdr.switchgnn.is_fetch, hdr.switchgnn.resend) {
@@ -21,20 +13,20 @@
         packet.extract(hdr.payload);
         transition select(hdr.switchgnn.more) {
             0: accept;
-#if SEGMENTS >= 2
+#if SWITCHGNN_SEGMENTS >= 2
             1: payload1;
 #endif
-#if SEGMENTS == 4
+#if SWITCHGNN_SEGMENTS == 4
             2: payload1;
             3: payload1;
 #endif
         }
     }
 
-#if SEGMENTS >= 2
+#if SWITCHGNN_SEGMENTS >= 2
     state payload1 {
         packet.extract(hdr.payload1);
-#if SEGMENTS == 2
+#if SWITCHGNN_SEGMENTS == 2
         transition accept;
 #else
         transition select(hdr.switchgnn.more) {
@@ -45,7 +37,7 @@
     }
 #endif
 
-#if SEGMENTS == 4
+#if SWITCHGNN_SEGMENTS == 4
     state payload2 {
         packet.extract(hdr.payload2);
         transition select(hdr.switchgnn.more) {

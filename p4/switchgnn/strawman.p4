@@ -7,9 +7,9 @@
 
 // Best effort: a contribution that is refused an aggregator goes to its worker as it is, once for each worker,
 // however many vertices there need it. Ports of workers are below 256.
-control Strawman(inout headers_t hdr, inout metadata_t meta) {
+control Strawman(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     Pool() pool;
-    EACH_SEGMENT(SEGMENT_LANES)
+    EACH_PAYLOAD(PAYLOAD_LANES)
 
     apply {
         bool refused;
@@ -18,14 +18,14 @@ control Strawman(inout headers_t hdr, inout metadata_t meta) {
             bit<256> worker = 256w1 << (bit<8>)meta.port;
             if ((meta.delivered & worker) == 0) {
                 meta.delivered = meta.delivered | worker;
-                meta.outcome = outcome_t.RAW;
+                meta.outcome = switchgnn_outcome_t.RAW;
                 meta.reply = 1;
                 hdr.switchgnn.count = 1;
             } else {
-                meta.outcome = outcome_t.SHARED;
+                meta.outcome = switchgnn_outcome_t.SHARED;
             }
         } else {
-            EACH_SEGMENT(APPLY_LANES)
+            EACH_PAYLOAD(APPLY_LANES)
             if (meta.reply == 1) {
                 hdr.switchgnn.src_id = NO_ID;
                 hdr.switchgnn.dst_id = meta.dst_id;
@@ -37,7 +37,7 @@ control Strawman(inout headers_t hdr, inout metadata_t meta) {
 
 // Uploads that still have passes to make. A worker may know a sum from raw features before the aggregator has
 // seen all of them; the round must not end before it has, or the aggregator would never be freed.
-control InFlight(inout metadata_t meta, out bool none) {
+control InFlight(inout switchgnn_metadata_t meta, out bool none) {
     register<bit<32>>(1) uploads;
 
     apply {

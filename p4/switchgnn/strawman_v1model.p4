@@ -7,7 +7,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
-#include "types.p4"
+#include "headers.p4"
 #include "parser.p4"
 #include "origin.p4"
 #include "round.p4"
@@ -19,12 +19,14 @@
 #include "forward.p4"
 #include "again.p4"
 
-control NoChecksum(inout headers_t hdr, inout metadata_t meta) {
+control NoChecksum(inout headers_t hdr, inout switchgnn_metadata_t meta) {
     apply { }
 }
 
-control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    counter(OUTCOMES, CounterType.packets) outcomes;
+control SwitchGnnIngress(inout headers_t hdr,
+                         inout switchgnn_metadata_t meta,
+                         inout standard_metadata_t standard_metadata) {
+    counter(SWITCHGNN_OUTCOMES, CounterType.packets) outcomes;
     Origin() origin;
     Round() round;
     Barrier() barrier;
@@ -32,24 +34,24 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
     Guard(VERTICES) guard;
     Fanout() fanout;
     Strawman() strawman;
-    Strangers() strangers;
+    SwitchGnnStrangers() strangers;
     Telemetry() telemetry;
-    Forward() forward;
+    SwitchGnnForward() forward;
 
     apply {
         bool go_on = true;
-        meta.outcome = outcome_t.FOREIGN;
+        meta.outcome = switchgnn_outcome_t.FOREIGN;
         if (standard_metadata.parser_error != error.NoError) {
-            meta.outcome = outcome_t.MALFORMED;
+            meta.outcome = switchgnn_outcome_t.MALFORMED;
         } else if (hdr.switchgnn.isValid()) {
             origin.apply(hdr, meta, standard_metadata.ingress_port);
         }
-        if (meta.outcome == outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
+        if (meta.outcome == switchgnn_outcome_t.FOREIGN && hdr.switchgnn.isValid()) {
             if (meta.begins != 0) {
                 in_flight.apply(meta, go_on);
             }
             if (!go_on) {
-                meta.outcome = outcome_t.WAITING;
+                meta.outcome = switchgnn_outcome_t.WAITING;
                 meta.again = 1;
             } else {
                 round.apply(hdr, meta);
@@ -57,7 +59,7 @@ control SwitchGnnIngress(inout headers_t hdr, inout metadata_t meta, inout stand
                     barrier.apply(hdr, meta);
                 } else if (hdr.payload.isValid()) {
                     if (hdr.switchgnn.round != meta.now) {
-                        meta.outcome = outcome_t.STALE;
+                        meta.outcome = switchgnn_outcome_t.STALE;
                         go_on = false;
                     } else if (meta.hop == 0) {
                         guard.apply(hdr, meta, go_on);

@@ -14,6 +14,7 @@
 #include <core.p4>
 #include <tna.p4>
 
+#include "headers.p4"
 #include "tna/types.p4"
 #include "tna/parser.p4"
 #include "tna/origin.p4"
@@ -27,12 +28,12 @@
 #include "tna/again.p4"
 
 control SwitchGnnIngress(inout headers_t hdr,
-                         inout metadata_t meta,
+                         inout switchgnn_metadata_t meta,
                          in ingress_intrinsic_metadata_t intrinsic,
                          in ingress_intrinsic_metadata_from_parser_t from_parser,
                          inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                          inout ingress_intrinsic_metadata_for_tm_t to_tm) {
-    Counter<bit<32>, bit<8>>(OUTCOMES, CounterType_t.PACKETS) outcomes;
+    Counter<bit<32>, bit<8>>(SWITCHGNN_OUTCOMES, CounterType_t.PACKETS) outcomes;
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) recirculations;
     Origin() origin;
     Round() round;
@@ -41,8 +42,8 @@ control SwitchGnnIngress(inout headers_t hdr,
     Fanout() fanout;
     Pull() pull;
     Aggregate() aggregate;
-    Forward() forward;
-    Strangers() strangers;
+    SwitchGnnForward() forward;
+    SwitchGnnStrangers() strangers;
 
     // Whatever leaves the switch leaves in its name; to what goes round it makes no difference.
     action sign() {
@@ -53,16 +54,16 @@ control SwitchGnnIngress(inout headers_t hdr,
         to_tm.bypass_egress = 1;
     }
 
-    action drop(outcome_t outcome) {
+    action drop(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         to_deparser.drop_ctl = 1;
     }
 
     apply {
         if (from_parser.parser_err != 0) {
-            drop(outcome_t.MALFORMED);
+            drop(switchgnn_outcome_t.MALFORMED);
         } else if (!hdr.switchgnn.isValid()) {
-            drop(outcome_t.FOREIGN);
+            drop(switchgnn_outcome_t.FOREIGN);
         } else {
             sign();
             origin.apply(meta, intrinsic.ingress_port);

@@ -148,6 +148,10 @@ class EntityFactory:
             entry.data.CopyFrom(register_data(info, value))
         return v1.Entity(register_entry=entry)
 
+    def groups(self) -> Any:
+        """All multicast groups, for reading."""
+        return _pre(multicast_group_entry=v1.MulticastGroupEntry())
+
     def multicast_group(self, group: int, replicas: Iterable[tuple[int, int]]) -> Any:
         """A multicast group of ``(port, instance)`` replicas."""
         entry = v1.MulticastGroupEntry(multicast_group_id=group, replicas=_replicas(replicas))

@@ -14,12 +14,12 @@ from offramp.allreduce.entries import SwitchRole
 from offramp.allreduce.verdict import PacketVerdict
 from offramp.allreduce.wire import PAGE
 from offramp.fpga.card import SCHEME, with_card
+from offramp.switch_groups import ALL_REDUCE
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 from offramp_base.p4rt.status import Code, RpcError
 
 _T = TypeVar("_T")
-_FIRST_GROUP = 1
 _SUMS = "AllReduceIngress.lanes.sums"
 """Segments of all slots; on a Tofino, which has one for each slot, there are registers of lanes."""
 _RETRY_S = 0.5
@@ -156,7 +156,7 @@ class AllReduceControl:
 
     def _free_group(self) -> int:
         used = {self._params(e)["group"] for e in self._session.read_table(self._prefix + entries.SOURCES)}
-        return next(group for group in range(_FIRST_GROUP, len(used) + _FIRST_GROUP + 1) if group not in used)
+        return next(group for group in range(ALL_REDUCE, ALL_REDUCE + len(used) + 1) if group not in used)
 
 
 def with_session(address: str, ask: Callable[[Session], _T], timeout_s: float) -> _T:

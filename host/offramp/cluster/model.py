@@ -89,6 +89,8 @@ class Agent:
         str | None,
         Field("Interface of the host that is the agent's port; none: it only computes", parse=arguments.interface),
     ] = None
+    start: Annotated[bool, Field("Whether each job starts and ends the agent; by default it runs already")] = False
+    program: Annotated[str, Field("Program of an agent that jobs start", parse=arguments.path)] = "offramp-nic-agent"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,14 @@ class Card:
         str, Field("Device that opens the card, as for offramp leo run --device", parse=arguments.word)
     ] = "fpga:"
     memory: Annotated[int | None, Field("On the card", unit=BYTES)] = None
+    board: Annotated[str, Field("Board that the card is, as for offramp fpga flash", parse=arguments.word)] = "ulx3s"
+    bitstream: Annotated[
+        str | None, Field("Bitstream that each job loads, a file on the host; none: it is loaded", parse=arguments.path)
+    ] = None
+    idle: Annotated[
+        str | None,
+        Field("Bitstream that is loaded when the job ends; none: the job's stays", parse=arguments.path),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

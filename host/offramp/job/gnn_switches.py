@@ -3,23 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from offramp.allreduce.control import SwitchFullError
 from offramp.cluster.model import Cluster, ClusterHost, ClusterSwitch
 from offramp.cluster.names import some
 from offramp.fabric import Fabric
 from offramp.fabric.forwarding import ports_of_hosts
+from offramp.job import systems
 from offramp.job.agents import AgentThere, agent_at_link
 from offramp.job.network import link_on_interface, socket_of_port
+from offramp.job.shared_program import SharedSizes, sizes_for_plans
 from offramp.job.switches import ProgramOnSwitch
 from offramp.job.transaction import TransactionStep
 from offramp.job.tree import leaves_of
 from offramp.p4src import p4_text
-from offramp.switchgnn import guard, origin
+from offramp.switchgnn import origin
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
 from offramp.switchgnn.leaf_spine import LeafSpine
+from offramp.switchgnn.rows import PlanTooLargeError
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -32,30 +37,47 @@ PROGRAM: Final = "switchgnn/v1model.p4"
 
 @dataclass
 class GnnOnSwitch(ProgramOnSwitch):
-    """SwitchGNN's program with the plans of one job, which needs a switch's memory for itself.
+    """SwitchGNN with the plans of one job, which has it for itself.
 
     Attributes:
-        text: text of the program, with room for the plans.
-        load: writes them.
+        sizes: sizes of the program, with room for the plans.
+        segments: most segments of a frame of all-reduce, where the program carries that too.
+        load: writes the plans.
     """
 
     program = PROGRAM
-    what = "SwitchGNN"
-    shared = False
-    text: str
+    what = systems.SWITCHGNN
+    several = False
+    sizes: Mapping[str, int]
+    segments: int
     load: Callable[[SwitchGnnControl], None]
 
-    def bring(self, session: Session) -> None:
-        """All its registers are zero then."""
-        session.push(b"", self.text.encode())
+    @property
+    def text(self) -> str:
+        """Text of SwitchGNN's program."""
+        return p4_text(PROGRAM, self.sizes)
+
+    @property
+    def shared_sizes(self) -> SharedSizes:
+        """Sizes with the plans, and room for others."""
+        return sizes_for_plans(self.switch, self.place, self.sizes, self.segments)
 
     def runs(self, session: Session) -> bool:
-        """Whether the switch runs SwitchGNN, by the names of its tables."""
-        return guard.TABLE in session.index.tables
+        """Whether the switch's program carries SwitchGNN."""
+        return systems.has_switchgnn(session)
 
     def admit(self, session: Session) -> None:
-        """The entries of all plans."""
-        self.load(SwitchGnnControl(session))
+        """The entries of all plans, where no round of an earlier job is left."""
+        control = SwitchGnnControl(session)
+        control.clear()
+        try:
+            self.load(control)
+        except BaseException as error:
+            with contextlib.suppress(OfframpError):
+                control.clear()
+            if isinstance(error, PlanTooLargeError):
+                raise SwitchFullError(f"{self.place}: {self.switch.name}: {error}") from None
+            raise
 
     def admitted(self, session: Session) -> bool:
         """Whether the job is on the switch, by the entries of workers' ports."""
@@ -146,23 +168,32 @@ class GnnNetwork:
             links.append(f"{far.port}@{link}" if self.racks is None else link)
         return links
 
-    def steps(self, plans: Sequence[Plan], number: int) -> list[TransactionStep]:
-        """The agents at workers' links, then each switch with its part of the plans."""
+    def steps(self, plans: Sequence[Plan], number: int, *, share: bool, segments: int) -> list[TransactionStep]:
+        """The agents at workers' links, then each switch with its part of the plans.
+
+        Raises:
+            OfframpError: an agent does not answer, or a switch lacks memory; with file and line.
+        """
         ports = ports_of_hosts(Fabric(self.cluster).at(0.0))
         steps: list[TransactionStep] = []
         for host in self.hosts:
             agent = agent_at_link(self.cluster, host)
-            if agent is not None:
+            if agent is not None and not agent.start:
                 steps.append(AgentThere(agent, host.name, self.cluster.place(host.name)))
         for position, switch in enumerate(self.switches):
-            text = p4_text(PROGRAM, sizes_for(plans, leaves=self.racks.leaves if self.racks else 0))
+            place, sizes = (
+                self.cluster.place(switch.name),
+                sizes_for(plans, leaves=self.racks.leaves if self.racks else 0),
+            )
             load = self._load(position, plans)
             steps.append(
-                GnnOnSwitch(switch, self.cluster.place(switch.name), ports[switch.name], number, text=text, load=load)
+                GnnOnSwitch(switch, place, ports[switch.name], number, sizes, segments, load=load, share=share)
             )
         for each in steps:
             if isinstance(each, AgentThere):
                 each.apply()  # an agent that is not there is said before anything is touched
+            elif isinstance(each, GnnOnSwitch):
+                each.check()
         return steps
 
     def _load(self, position: int, plans: Sequence[Plan]) -> Callable[[SwitchGnnControl], None]:

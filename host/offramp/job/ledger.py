@@ -28,6 +28,7 @@ from offramp_base.private_folder import make_private, user_folder
 _BEFORE: Final = "before"
 _JOBS: Final = "jobs.json"
 _PROGRAM: Final = "program"
+_HOLDERS: Final = "holders.json"
 _LINE: Final = "line.json"
 
 
@@ -67,6 +68,18 @@ class SwitchLedger:
     @program.setter
     def program(self, name: str) -> None:
         write_text(self.folder / _PROGRAM, f"{name}\n")
+
+    @property
+    def holders(self) -> dict[str, int]:
+        """Jobs that have a system of the running program for themselves, by the system's name."""
+        path = self.folder / _HOLDERS
+        if not path.is_file():
+            return {}
+        return {str(system): int(number) for system, number in parse_json(read_text(path)).items()}
+
+    @holders.setter
+    def holders(self, holders: dict[str, int]) -> None:
+        write_text(self.folder / _HOLDERS, json.dumps(holders) + "\n")
 
     @property
     def ended(self) -> list[int]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from offramp.allreduce.control import SwitchFullError
 from offramp.cluster.model import Cable, Cluster
+from offramp.job.agents import AgentThere
 from offramp.job.bounded import Deadline, wait_for_abandoned
 from offramp.job.counters import Moved, link_bytes, of_hosts, since
 from offramp.job.engine import RankEngine
@@ -23,6 +24,7 @@ from offramp.job.kind import CalibrationResult, JobKind, JobStart, PlacedJob, ki
 from offramp.job.later import undo_later
 from offramp.job.line import WaitingLine
 from offramp.job.load import tasks_of_others
+from offramp.job.parts import device_steps, queue_steps
 from offramp.job.planner import PlannerChoice
 from offramp.job.ranks import RankProcesses
 from offramp.job.settings import JobSettings
@@ -112,14 +114,15 @@ def _deployed(
     kind: JobKind, placed: PlacedJob, ways: Sequence[str], folder: Path, number: int, note: Note
 ) -> Iterator[There]:
     wanted = kind.deployment(placed, ways, number, folder)
-    with Transaction(note, partial(undo_later, placed.cluster) if wanted.steps else None) as transaction:
-        for step in wanted.steps:
+    steps = [*device_steps(placed), *wanted.steps, *queue_steps(placed, number)]
+    with Transaction(note, partial(undo_later, placed.cluster) if steps else None) as transaction:
+        for step in steps:
             transaction.apply(step)
         path = None
         if wanted.network is not None:
             path = folder.absolute() / "network.yaml"
             write_text(path, wanted.network)
-        yield There(path, wanted.steps)
+        yield There(path, steps)
 
 
 def run_job(
@@ -160,7 +163,7 @@ def run_job(
     way, decided = (choice, None) if isinstance(choice, str) else (choice.way, choice.decided)
     placed = replace(PlacedJob.on(job, cluster), decided=decided)
     wait_for_abandoned()  # a calibration may still take its state away from switches
-    needed = kind.deployment(placed, [way], _number(), folder).steps  # refuses before anything is touched
+    needed = _needed(kind, placed, way, folder)  # refuses before anything is touched
     numbers: list[int] = []
     try:
         return _attempts(kind, placed, way, folder, needed, numbers, on_step, steps, engine)
@@ -170,13 +173,19 @@ def run_job(
             raise
         on_step("without", f"{way}: {error}")
         placed = replace(placed, decided=None)
-        needed = kind.deployment(placed, [plain], _number(), folder).steps
+        needed = _needed(kind, placed, plain, folder)
         result = _attempts(kind, placed, plain, folder, needed, numbers, on_step, steps, engine)
         return replace(result, without=str(error))
     except Exception:
         with contextlib.suppress(OfframpError):  # a switch that does not answer is the next job's, or that of job undo
             _release(needed, numbers)
         raise
+
+
+def _needed(kind: JobKind, placed: PlacedJob, way: str, folder: Path) -> list[TransactionStep]:
+    """All steps of a way, of which none is applied."""
+    number = _number()
+    return [*kind.deployment(placed, [way], number, folder).steps, *queue_steps(placed, number)]
 
 
 def _log(folder: Path, row: dict[str, object]) -> None:
@@ -285,7 +294,9 @@ def _wait_until_back(steps: Sequence[TransactionStep]) -> None:
 
 
 def _back(step: TransactionStep) -> bool:
-    return answers(step.switch) if isinstance(step, ProgramOnSwitch) else not step.holds()
+    if isinstance(step, ProgramOnSwitch):
+        return answers(step.switch)
+    return not isinstance(step, AgentThere) or not step.holds()  # all else is the job's own to bring back
 
 
 def _release(steps: Sequence[TransactionStep], numbers: Sequence[int]) -> None:

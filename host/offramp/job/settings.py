@@ -65,6 +65,12 @@ class JobSettings:
     wait_s: Annotated[
         float, Field("Seconds that it waits for room on switches that other jobs use", key="wait", least=0)
     ] = 0.0
+    share: Annotated[bool, Field("Bring a program with room for jobs of other systems, where switches are empty")] = (
+        False
+    )
+    queues: Annotated[
+        Path | None, Field("Hermod's plan of queues for switches and hosts, a file that all of them see")
+    ] = None
     fallback: Annotated[bool, Field("Run in the plain way where switches have no room, rather than fail")] = False
     slurm: Annotated[
         tuple[str, ...], Field("Further options of sbatch, such as --partition=gpu", item=_sbatch_option)
@@ -91,7 +97,8 @@ class JobSettings:
         names = [name for name in ("command", *_FILES) if values.get(name)]
         if len(names) > 1:
             raise OfframpError(f"{file_settings[names[1]].place}: {names[1]}: goes without {names[0]}")
-        values |= {name: path.parent / values[name] for name in _FILES if values.get(name) is not None}
+        paths = (*_FILES, "queues")
+        values |= {name: path.parent / values[name] for name in paths if values.get(name) is not None}
         try:
             return cls(**values)
         except SettingsError as error:
@@ -102,6 +109,11 @@ class JobSettings:
     def communicates(self) -> bool:
         """Whether the job says what its program sums or exchanges."""
         return bool(self.all_reduce or self.all_to_all)
+
+    @property
+    def shares(self) -> bool:
+        """Whether the job brings the program that carries several systems."""
+        return self.share or self.queues is not None
 
     @property
     def kind(self) -> str:

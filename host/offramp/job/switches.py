@@ -7,16 +7,17 @@ import contextlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from offramp.allreduce.control import AllReduceControl, SwitchFullError, with_session
 from offramp.allreduce.entries import SwitchRole
-from offramp.allreduce.wire import PAGE
 from offramp.cluster.model import ClusterSwitch
 from offramp.fabric.forwarding import entries
+from offramp.job import systems
 from offramp.job.claimant import claimant
 from offramp.job.ledger import SwitchLedger, opened
+from offramp.job.shared_program import MOST_PAGES, SHARED, SharedSizes, page_bytes, sizes_for_pages
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
@@ -25,19 +26,11 @@ from offramp_base.p4rt.session import Session
 PROGRAM: Final = "allreduce/v1model.p4"
 _TIMEOUT_S: Final = 60.0
 _LOOK_S: Final = 10.0
-_SEGMENT_BYTES: Final = 256
-_SLOT_BYTES: Final = 16
-"""Chunk, ranks, exponent and flags of a slot."""
-
-
-def page_bytes(segments: int) -> int:
-    """Stateful memory of a page of slots."""
-    return PAGE * (segments * _SEGMENT_BYTES + _SLOT_BYTES)
 
 
 def pages_of(switch: ClusterSwitch, segments: int) -> int:
     """Pages that the switch's memory holds, at most as many as the program can number."""
-    return min(16, switch.memory // page_bytes(segments))
+    return min(MOST_PAGES, switch.memory // page_bytes(segments))
 
 
 @dataclass
@@ -52,33 +45,57 @@ class ProgramOnSwitch(ABC):
         place: ``FILE:LINE`` of the switch.
         ports: the switch's port to each host, by the host's Ethernet address.
         job: number of the job.
+        share: whether the job brings the program that carries other systems as well.
     """
 
     program: ClassVar[str]
+    """The system's own program."""
     what: ClassVar[str]
-    shared: ClassVar[bool]
-    """Whether several jobs have room in the program at once."""
+    several: ClassVar[bool]
+    """Whether several jobs have room in the system at once."""
     switch: ClusterSwitch
     place: str
     ports: dict[int, int]
     job: int
+    share: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str:
         """Name of the step for people."""
         return f"{self.what} on {self.switch.name}"
 
+    @property
     @abstractmethod
-    def bring(self, session: Session) -> None:
-        """Push the program, without any entries.
+    def text(self) -> str:
+        """Text of the system's own program, with room for the job.
 
         Raises:
-            OfframpError: the switch refuses it.
+            OfframpError: the switch's memory is too small; one line with file and line.
         """
+
+    @property
+    @abstractmethod
+    def shared_sizes(self) -> SharedSizes:
+        """Sizes of the program that carries other systems as well, with room for the job.
+
+        Raises:
+            OfframpError: the switch's memory is too small; one line with file and line.
+        """
+
+    def check(self) -> None:
+        """Refuse a switch without memory for the job, before anything is touched.
+
+        Raises:
+            OfframpError: the memory is too small; one line with file and line.
+        """
+        if self.share:
+            str(self.shared_sizes)
+        else:
+            len(self.text)
 
     @abstractmethod
     def runs(self, session: Session) -> bool:
-        """Whether the switch has the program."""
+        """Whether the switch's program carries the system."""
 
     @abstractmethod
     def admit(self, session: Session) -> None:
@@ -105,8 +122,11 @@ class ProgramOnSwitch(ABC):
                 raise SwitchFullError(
                     f"{self.place}: {self.switch.name}: jobs that have waited there for longer: {ahead}"
                 )
-            if ledger.jobs and not (self.shared and ledger.program == self.program):
+            if ledger.jobs and ledger.program != SHARED and not (self.several and ledger.program == self.program):
                 problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
+                raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
+            if ledger.jobs and ledger.holders.get(self.what, self.job) != self.job:
+                problem = f"a job that runs there has {self.what} for itself"
                 raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
             with_switch(self.switch, lambda session: self._apply(session, ledger))
 
@@ -114,12 +134,17 @@ class ProgramOnSwitch(ABC):
         alone = not ledger.jobs
         if alone and ledger.before is None:
             ledger.before = SwitchSnapshot.take(session)
+        if alone:
+            ledger.holders = {}
         try:
             if alone or not self.runs(session):
-                self.bring(session)
+                shared = self.share if alone else ledger.program == SHARED
+                session.push(b"", (self.shared_sizes.text if shared else self.text).encode())
                 session.insert(entries(session, self.ports))
+                ledger.program = SHARED if shared else self.program
             self.admit(session)
-            ledger.program = self.program
+            if not self.several:
+                ledger.holders = {**ledger.holders, self.what: self.job}
             ledger.jobs = {**ledger.jobs, self.job: claimant()}
         except BaseException:
             if alone:
@@ -163,31 +188,30 @@ class JobOnSwitch(ProgramOnSwitch):
 
     program = PROGRAM
     what = "all-reduce"
-    shared = True
+    several = True
     role: SwitchRole
     pages: int
     segments: int
 
-    def check(self) -> None:
-        """Refuse a switch without memory for the job, before anything is touched.
-
-        Raises:
-            OfframpError: the memory is too small; one line with file and line.
-        """
-        if pages_of(self.switch, self.segments) < self.pages:
+    @property
+    def text(self) -> str:
+        """Text of all-reduce's program with as many pages as the switch's memory holds."""
+        pages = pages_of(self.switch, self.segments)
+        if pages < self.pages:
             need = self.pages * page_bytes(self.segments)
             raise OfframpError(
                 f"{self.place}: {self.switch.name}: memory {self.switch.memory} B: the job needs {need} B"
             )
+        return p4_text(PROGRAM, {"SEGMENTS": self.segments, "PAGES": pages})
 
-    def bring(self, session: Session) -> None:
-        """Push the program with as many pages as the switch's memory holds."""
-        sizes = {"SEGMENTS": self.segments, "PAGES": pages_of(self.switch, self.segments)}
-        session.push(b"", p4_text(PROGRAM, sizes).encode())
+    @property
+    def shared_sizes(self) -> SharedSizes:
+        """Sizes with the job's pages, and room for others."""
+        return sizes_for_pages(self.switch, self.place, self.pages, self.segments)
 
     def runs(self, session: Session) -> bool:
-        """Whether the switch runs all-reduce, by the names of its tables."""
-        return _control(session) is not None
+        """Whether the switch's program carries all-reduce."""
+        return systems.all_reduce(session) is not None
 
     def admit(self, session: Session) -> None:
         """Allocate the job's pages."""
@@ -205,13 +229,6 @@ class JobOnSwitch(ProgramOnSwitch):
     def admitted(self, session: Session) -> bool:
         """Whether the job is on the switch, by its pages."""
         return self.job in AllReduceControl(session)._taken().values()
-
-
-def _control(session: Session) -> AllReduceControl | None:
-    try:
-        return AllReduceControl(session)
-    except OfframpError:
-        return None
 
 
 @contextlib.contextmanager
@@ -289,10 +306,8 @@ def _release_ended(switch: ClusterSwitch, ledger: SwitchLedger) -> list[int]:
 def _leave(session: Session, ledger: SwitchLedger, numbers: list[int]) -> None:
     left = {number: who for number, who in ledger.jobs.items() if number not in numbers}
     if left or ledger.before is None:
-        control = _control(session)
-        for number in numbers if control is not None else []:  # a switch that was started anew has nothing of theirs
-            assert control is not None
-            control.release(number)
+        for number in numbers:
+            ledger.holders = systems.release(session, number, ledger.holders)
     else:
         _put_back(session, ledger)
     ledger.jobs = left
@@ -302,4 +317,4 @@ def _put_back(session: Session, ledger: SwitchLedger) -> None:
     before = ledger.before
     assert before is not None
     before.restore(session)
-    ledger.before = None
+    ledger.before, ledger.holders = None, {}

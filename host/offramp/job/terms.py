@@ -28,6 +28,7 @@ TERMS: Final = {
     "g3+sylvie": "as g3, in few bits (Sylvie)",
     "switchgnn": "the switch adds features of neighbouring vertices by a plan made beforehand (docs/switchgnn.md)",
     "switchgnn+q8": "as switchgnn, in 8 bits",
+    "switchgnn+allreduce": "as switchgnn, and switches add the gradients on their way too",
     "sequential": "the graph network and the language model train one after the other",
     "colocated": "both share the same devices (UniTG, docs/unitg.md)",
     "interleaved": "the one's work fills the gaps of the other's pipeline (UniTG, docs/unitg.md)",

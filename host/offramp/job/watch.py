@@ -11,13 +11,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from offramp.allreduce.control import AllReduceControl
 from offramp.cluster.model import Agent, Cluster, ClusterSwitch
 from offramp.cluster.reach import command_on
 from offramp.job.counters import link_bytes, of_hosts
 from offramp.job.network import interface
 from offramp.job.steps import read_paths, read_steps
+from offramp.job.systems import all_reduce, has_switchgnn
 from offramp.nic.connection import AgentConnection
+from offramp.switchgnn.control import SwitchGnnControl
 from offramp_base.documents import parse_json, read_text
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
@@ -42,6 +43,7 @@ class SwitchLook:
         verdicts: packets by what they came to.
         queues: by port and queue (``"3/7"``), packets ``sent``, ``marked`` and ``dropped``, where its program
             counts them.
+        passes: SwitchGNN's counts, if it runs that.
     """
 
     answers: bool
@@ -49,6 +51,7 @@ class SwitchLook:
     taken: dict[int, int] = field(default_factory=dict)
     verdicts: dict[str, int] = field(default_factory=dict)
     queues: dict[str, dict[str, int]] = field(default_factory=dict)
+    passes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -240,14 +243,14 @@ def _switch(switch: ClusterSwitch) -> SwitchLook:
     session = Session(switch.control or "", device_id=switch.device, timeout_s=_TIMEOUT_S)
     try:
         session.capabilities()
-        try:
-            control = AllReduceControl(session)
-        except OfframpError:  # another program
-            return SwitchLook(answers=True, queues=_switch_queues(session))
+        queues, control = _switch_queues(session), all_reduce(session)
+        passes = SwitchGnnControl(session).counters() if has_switchgnn(session) else {}
+        if control is None:
+            return SwitchLook(True, queues=queues, passes=passes)
         pages_used: dict[int, int] = {}
         for job in control._taken().values():
             pages_used[job] = pages_used.get(job, 0) + 1
-        return SwitchLook(True, control.pages, pages_used, control.outcomes())
+        return SwitchLook(True, control.pages, pages_used, control.outcomes(), queues, passes)
     except OfframpError:
         return SwitchLook(answers=False)
     finally:

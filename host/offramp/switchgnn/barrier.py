@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from offramp import switch_groups
 from offramp.switchgnn.rows import ActionRows
 from offramp.switchgnn.target import V1MODEL, ProgramTarget
 
@@ -17,7 +18,7 @@ DONE = "SwitchGnnIngress.barrier.done"
 Groups = dict[int, list[tuple[int, int]]]
 """``(port, instance)`` replicas of multicast groups; a worker's instance is the same in all groups."""
 
-GROUP = 1
+GROUP = switch_groups.SWITCHGNN
 """Multicast group of all workers."""
 
 

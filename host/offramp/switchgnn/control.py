@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from offramp.switch_groups import ALL_REDUCE, SWITCHGNN
 from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
 from offramp.switchgnn.plan import Plan
-from offramp.switchgnn.rows import ActionRows, require_room
-from offramp.switchgnn.target import V1MODEL, NameCollection, ProgramTarget, target_of
+from offramp.switchgnn.rows import ActionRows, PlanTooLargeError, require_room
+from offramp.switchgnn.target import EGRESS, V1MODEL, NameCollection, ProgramTarget, target_of
 from offramp.switchgnn.two_level import JOINED, LEAF, PLACE, SwitchEntries
 from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
@@ -19,6 +21,12 @@ from offramp_base.p4rt.status import Code, RpcError
 NEXT_PASS_SESSION = 1
 """Clone session of the copy that recirculates when a sum leaves."""
 
+_PIPELINES = ("SwitchGnnIngress.", f"{EGRESS}.", "Again.")
+"""Beginnings of the names of what is SwitchGNN's in a program."""
+_BRIDGE = "SwitchGnnIngress.bridge."
+"""Beginning of the names of what forwards frames of nobody's, which no job has brought."""
+_SUMS = "SwitchGnnIngress.aggregate.lanes"
+"""Beginning of the names of the sums, which a round sets before it adds to them."""
 POOL = "SwitchGnnIngress.strawman.pool.memory"
 LIMIT = "SwitchGnnIngress.strawman.pool.limit"
 
@@ -122,14 +130,14 @@ def require_lanes(plans: Sequence[Plan], registers: Iterable[str]) -> None:
     """Refuse plans whose packets have more lanes than the aggregators of the program with these registers.
 
     Raises:
-        OfframpError: such a plan; where the names do not tell how many lanes there are, none is refused.
+        PlanTooLargeError: such a plan; where the names do not tell how many lanes there are, none is refused.
     """
     names = list(registers)
     pairs = sum(name.endswith(".val0.pairs") for name in names)  # Tofino's, a lane of each segment in one register
     has = LANES * (2 * pairs + sum(name.endswith((".val0", ".val0.sums")) for name in names))
     wanted = max((plan.lanes for plan in plans), default=0)
     if has and wanted > has:
-        raise OfframpError(f"plans: for aggregators of {wanted} lanes, those of the switch program have {has}")
+        raise PlanTooLargeError(f"plans: for aggregators of {wanted} lanes, those of the switch program have {has}")
 
 
 class SwitchGnnControl:
@@ -203,6 +211,36 @@ class SwitchGnnControl:
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
         session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
+
+    def clear(self) -> None:
+        """Leave the program as it is when it is pushed, without entries, rounds and counts; other systems keep theirs.
+
+        Raises:
+            OfframpError: the switch refuses.
+        """
+        session, target = self._session, self.target
+        message = session.index.message
+        mine = tuple(target.full(name) for name in _PIPELINES)
+        for table in message.tables:
+            name = table.preamble.name
+            forwards = name.startswith(target.full(_BRIDGE))
+            if name.startswith(mine) and not forwards and not table.is_const_table:
+                session.delete(list(session.read([session.table_entry(name, {})])))
+                if not table.const_default_action_id:
+                    session.default_action(name, None)
+        entries = [each.packet_replication_engine_entry for each in session.read([session.make.groups()])]
+        numbers = [each.multicast_group_entry.multicast_group_id for each in entries]
+        own = [number for number in numbers if SWITCHGNN <= number < ALL_REDUCE]
+        session.delete(session.make.multicast_group(number, []) for number in own)
+        with contextlib.suppress(OfframpError):  # there is none before a job has come
+            session.delete([session.make.clone_session(NEXT_PASS_SESSION, [])])
+        for register in message.registers:
+            name = register.preamble.name
+            if name.startswith(mine) and not name.startswith(target.full(_SUMS)):
+                session.write_register(register.preamble.name, None, 0)
+        for counter in message.counters:
+            if counter.preamble.name.startswith(mine):
+                session.write_counter(counter.preamble.name, None)
 
     def counters(self) -> dict[str, int]:
         """Counts of the switch since the pipeline was pushed; keys as in :func:`telemetry.totals`."""

@@ -54,11 +54,15 @@ def _row(names: Iterable[str], columns: Sequence[list[int]], at: int) -> dict[st
     return {name: column[at] for name, column in zip(names, columns, strict=True)}
 
 
+class PlanTooLargeError(OfframpError):
+    """A plan for which the switch program has no room."""
+
+
 def require_room(what: str, needed: int, offered: int) -> None:
     """Refuse a plan for which the switch program has no room.
 
     Raises:
-        OfframpError: ``needed`` exceeds ``offered``.
+        PlanTooLargeError: ``needed`` exceeds ``offered``.
     """
     if needed > offered:
-        raise OfframpError(f"{what}: the plan needs {needed}, the switch program has {offered}")
+        raise PlanTooLargeError(f"{what}: the plan needs {needed}, the switch program has {offered}")

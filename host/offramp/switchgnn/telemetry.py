@@ -19,7 +19,7 @@ def outcome_counters(target: ProgramTarget) -> list[str]:
 
 
 class Disposition(IntEnum):
-    """Outcome of a packet's pass; ``outcome_t`` of the P4 program, which explains each."""
+    """Outcome of a packet's pass; ``switchgnn_outcome_t`` of the P4 program, which explains each."""
 
     FOREIGN = 0
     MALFORMED = 1

@@ -7,6 +7,7 @@ Gloo does not authenticate anybody. Objects are therefore sent in the encoding o
 from __future__ import annotations
 
 import datetime as dt
+import os
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -146,8 +147,13 @@ class ProcessGroup(Group, ABC):
         return wait
 
 
+def _backend() -> str:
+    """Our own back end, over gloo, where ``OFFRAMP_NETWORK`` names its settings (PyTorch loads it); else gloo."""
+    return "offramp" if os.environ.get("OFFRAMP_NETWORK") else "gloo"
+
+
 class GlooGroup(ProcessGroup):
-    """One process per worker, connected by ``torch.distributed`` with the gloo back end.
+    """One process per worker, connected by ``torch.distributed`` with the gloo back end, or with ours over it.
 
     GPU tensors are sent as pinned copies, or over NCCL once :meth:`use_nccl` was called.
 
@@ -158,7 +164,7 @@ class GlooGroup(ProcessGroup):
     def __init__(self, init_method: str = "env://", rank: int = -1, size: int = -1, token: Token | None = None) -> None:
         self.token = token or Token.from_environment()
         if init_method == "env://":
-            meet("gloo", TIMEOUT)
+            meet(_backend(), TIMEOUT)
         else:
             dist.init_process_group("gloo", init_method=init_method, rank=rank, world_size=size, timeout=TIMEOUT)
         self.rank = dist.get_rank()

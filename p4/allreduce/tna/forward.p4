@@ -4,12 +4,12 @@
 #include "types.p4"
 
 // Decides from the tables' and registers' answers what the lanes do and where the packet goes.
-control Forward(inout headers_t hdr,
-                inout metadata_t meta,
+control AllReduceForward(inout headers_t hdr,
+                inout allreduce_metadata_t meta,
                 in bit<9> source,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                 inout ingress_intrinsic_metadata_for_tm_t to_tm) {
-    action drop(outcome_t outcome, operation_t operation) {
+    action drop(allreduce_outcome_t outcome, allreduce_operation_t operation) {
         meta.outcome = outcome;
         meta.operation = operation;
         meta.pass.setInvalid();
@@ -17,7 +17,7 @@ control Forward(inout headers_t hdr,
     }
 
     // The upper lanes come with the second pass.
-    action harvest(outcome_t outcome, operation_t operation) {
+    action harvest(allreduce_outcome_t outcome, allreduce_operation_t operation) {
         meta.outcome = outcome;
         meta.operation = operation;
         meta.pass.setValid();
@@ -28,21 +28,21 @@ control Forward(inout headers_t hdr,
     }
 
     action complete() {
-        harvest(outcome_t.COMPLETED, operation_t.ADD);
+        harvest(allreduce_outcome_t.COMPLETED, allreduce_operation_t.ADD);
         meta.pass.group = meta.group;
         hdr.allreduce.rank = SWITCH_RANK;
         hdr.allreduce.kind = KIND_RESULT;
     }
 
     action repeat() {
-        harvest(outcome_t.REPEATED, operation_t.READ_LOW);
+        harvest(allreduce_outcome_t.REPEATED, allreduce_operation_t.READ_LOW);
         meta.pass.group = 0;
         meta.pass.port = source;
         hdr.allreduce.rank = SWITCH_RANK;
         hdr.allreduce.kind = KIND_RESULT;
     }
 
-    action climb(outcome_t outcome, operation_t operation) {
+    action climb(allreduce_outcome_t outcome, allreduce_operation_t operation) {
         harvest(outcome, operation);
         meta.pass.group = 0;
         meta.pass.port = meta.port;
@@ -51,22 +51,22 @@ control Forward(inout headers_t hdr,
 
     // A sum of one contribution is in the packet already.
     action complete_alone() {
-        meta.outcome = outcome_t.COMPLETED;
-        meta.operation = operation_t.SET;
+        meta.outcome = allreduce_outcome_t.COMPLETED;
+        meta.operation = allreduce_operation_t.SET;
         hdr.allreduce.rank = SWITCH_RANK;
         hdr.allreduce.kind = KIND_RESULT;
         to_tm.mcast_grp_a = meta.group;
     }
 
     action climb_alone() {
-        meta.outcome = outcome_t.COMPLETED;
-        meta.operation = operation_t.SET;
+        meta.outcome = allreduce_outcome_t.COMPLETED;
+        meta.operation = allreduce_operation_t.SET;
         hdr.allreduce.rank = meta.as_rank;
         to_tm.ucast_egress_port = meta.port;
     }
 
-    action pull(operation_t operation) {
-        meta.outcome = outcome_t.PULLED;
+    action pull(allreduce_operation_t operation) {
+        meta.outcome = allreduce_outcome_t.PULLED;
         meta.operation = operation;
         meta.pulls = 1;
         hdr.allreduce.rank = SWITCH_RANK;
@@ -76,19 +76,19 @@ control Forward(inout headers_t hdr,
     }
 
     action descend() {
-        meta.outcome = outcome_t.DESCENDED;
+        meta.outcome = allreduce_outcome_t.DESCENDED;
         hdr.allreduce.rank = SWITCH_RANK;
         to_tm.mcast_grp_a = meta.group;
     }
 
     action deliver() {
-        meta.operation = operation_t.READ_HIGH;
+        meta.operation = allreduce_operation_t.READ_HIGH;
         to_tm.mcast_grp_a = meta.pass.group;
         meta.pass.setInvalid();
     }
 
     action answer() {
-        meta.operation = operation_t.READ_HIGH;
+        meta.operation = allreduce_operation_t.READ_HIGH;
         to_tm.ucast_egress_port = meta.pass.port;
         meta.pass.setInvalid();
     }
@@ -99,7 +99,7 @@ control Forward(inout headers_t hdr,
             meta.pass.group: ternary @name("group");
         }
         actions = { deliver; answer; drop; }
-        const default_action = drop(outcome_t.SUPERSEDED, operation_t.NONE);
+        const default_action = drop(allreduce_outcome_t.SUPERSEDED, allreduce_operation_t.NONE);
         const entries = {
             (SAME, 0): answer();
             (SAME, _): deliver();
@@ -120,26 +120,26 @@ control Forward(inout headers_t hdr,
             meta.asks: ternary @name("asks");
         }
         actions = { drop; complete; repeat; climb; complete_alone; climb_alone; pull; descend; }
-        const default_action = drop(outcome_t.STRANGER, operation_t.NONE);
+        const default_action = drop(allreduce_outcome_t.STRANGER, allreduce_operation_t.NONE);
         const entries = {
             (KIND_RESULT, _, 1, _, _, _, _, _, _): descend();
             (KIND_PULL, _, 1, _, _, _, _, _, _): descend();
-            (0 &&& 0xFE, 1, _, _, STALE, _, _, _, _): drop(outcome_t.STALE, operation_t.NONE);
+            (0 &&& 0xFE, 1, _, _, STALE, _, _, _, _): drop(allreduce_outcome_t.STALE, allreduce_operation_t.NONE);
             (0 &&& 0xFE, 1, _, 0, FRESH, _, _, 0, _): complete_alone();
             (0 &&& 0xFE, 1, _, 1, FRESH, _, _, 0, _): climb_alone();
-            (0 &&& 0xFE, 1, _, _, FRESH, _, _, _, 1): pull(operation_t.SET);
-            (0 &&& 0xFE, 1, _, _, FRESH, _, _, _, 0): drop(outcome_t.OPENED, operation_t.SET);
+            (0 &&& 0xFE, 1, _, _, FRESH, _, _, _, 1): pull(allreduce_operation_t.SET);
+            (0 &&& 0xFE, 1, _, _, FRESH, _, _, _, 0): drop(allreduce_outcome_t.OPENED, allreduce_operation_t.SET);
             (0 &&& 0xFE, 1, _, 0, SAME, WHOLE, _, _, 1): repeat();
-            (0 &&& 0xFE, 1, _, 1, SAME, WHOLE, _, _, 1): climb(outcome_t.REPEATED, operation_t.READ_LOW);
-            (0 &&& 0xFE, 1, _, _, SAME, WHOLE, _, _, 0): drop(outcome_t.DUPLICATE, operation_t.NONE);
+            (0 &&& 0xFE, 1, _, 1, SAME, WHOLE, _, _, 1): climb(allreduce_outcome_t.REPEATED, allreduce_operation_t.READ_LOW);
+            (0 &&& 0xFE, 1, _, _, SAME, WHOLE, _, _, 0): drop(allreduce_outcome_t.DUPLICATE, allreduce_operation_t.NONE);
             (0 &&& 0xFE, 1, _, 0, SAME, LAST, _, _, _): complete();
-            (0 &&& 0xFE, 1, _, 1, SAME, LAST, _, _, _): climb(outcome_t.COMPLETED, operation_t.ADD);
-            (0 &&& 0xFE, 1, _, _, SAME, OPEN, 0, _, 1): pull(operation_t.ADD);
-            (0 &&& 0xFE, 1, _, _, SAME, OPEN, 0, _, 0): drop(outcome_t.ADDED, operation_t.ADD);
-            (0 &&& 0xFE, 1, _, _, SAME, OPEN, _, _, 1): pull(operation_t.NONE);
-            (0 &&& 0xFE, 1, _, _, SAME, OPEN, _, _, 0): drop(outcome_t.DUPLICATE, operation_t.NONE);
-            (0 &&& 0xFC, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER, operation_t.NONE);
-            (_, _, _, _, _, _, _, _, _): drop(outcome_t.MALFORMED, operation_t.NONE);
+            (0 &&& 0xFE, 1, _, 1, SAME, LAST, _, _, _): climb(allreduce_outcome_t.COMPLETED, allreduce_operation_t.ADD);
+            (0 &&& 0xFE, 1, _, _, SAME, OPEN, 0, _, 1): pull(allreduce_operation_t.ADD);
+            (0 &&& 0xFE, 1, _, _, SAME, OPEN, 0, _, 0): drop(allreduce_outcome_t.ADDED, allreduce_operation_t.ADD);
+            (0 &&& 0xFE, 1, _, _, SAME, OPEN, _, _, 1): pull(allreduce_operation_t.NONE);
+            (0 &&& 0xFE, 1, _, _, SAME, OPEN, _, _, 0): drop(allreduce_outcome_t.DUPLICATE, allreduce_operation_t.NONE);
+            (0 &&& 0xFC, _, _, _, _, _, _, _, _): drop(allreduce_outcome_t.STRANGER, allreduce_operation_t.NONE);
+            (_, _, _, _, _, _, _, _, _): drop(allreduce_outcome_t.MALFORMED, allreduce_operation_t.NONE);
         }
         size = 18;
     }

@@ -23,7 +23,7 @@ struct pair_t {
 }
 
 // Two lanes of the sums in one register, which adds to both and gives one: the second pass fetches the other.
-control Pair(inout bit<32> low, inout bit<32> high, in metadata_t meta) {
+control Pair(inout bit<32> low, inout bit<32> high, in allreduce_metadata_t meta) {
     Register<pair_t, bit<16>>(SLOTS) sums;
 
     RegisterAction<pair_t, bit<16>, bit<32>>(sums) set_sums = {
@@ -74,10 +74,10 @@ control Pair(inout bit<32> low, inout bit<32> high, in metadata_t meta) {
         actions = { set; add; read_low; read_high; @defaultonly NoAction; }
         const default_action = NoAction();
         const entries = {
-            operation_t.SET: set();
-            operation_t.ADD: add();
-            operation_t.READ_LOW: read_low();
-            operation_t.READ_HIGH: read_high();
+            allreduce_operation_t.SET: set();
+            allreduce_operation_t.ADD: add();
+            allreduce_operation_t.READ_LOW: read_low();
+            allreduce_operation_t.READ_HIGH: read_high();
         }
         size = 4;
     }

@@ -6,7 +6,7 @@
 // Like the v1model program's parser; the second pass's header is read on the recirculation port alone.
 parser AllReduceParser(packet_in packet,
                        out headers_t hdr,
-                       out metadata_t meta,
+                       out allreduce_metadata_t meta,
                        out ingress_intrinsic_metadata_t intrinsic) {
     state start {
         packet.extract(intrinsic);
@@ -27,8 +27,8 @@ parser AllReduceParser(packet_in packet,
         meta.repeated = 0;
         meta.asks = 0;
         meta.pulls = 0;
-        meta.operation = operation_t.NONE;
-        meta.outcome = outcome_t.FOREIGN;
+        meta.operation = allreduce_operation_t.NONE;
+        meta.outcome = allreduce_outcome_t.FOREIGN;
         transition select(intrinsic.ingress_port) {
             RECIRCULATION_PORT: second;
             default: ethernet;
@@ -81,7 +81,7 @@ parser AllReduceParser(packet_in packet,
 
 control AllReduceDeparser(packet_out packet,
                           inout headers_t hdr,
-                          in metadata_t meta,
+                          in allreduce_metadata_t meta,
                           in ingress_intrinsic_metadata_for_deparser_t to_deparser) {
     Checksum() checksum;
 

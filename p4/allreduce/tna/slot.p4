@@ -5,7 +5,7 @@
 
 // The number of a slot's chunk, as in the v1model program; it says how the packet's chunk compares. The second pass asks
 // whether the sum is still there.
-control Chunk(in headers_t hdr, inout metadata_t meta) {
+control Chunk(in headers_t hdr, inout allreduce_metadata_t meta) {
     Register<bit<32>, bit<16>>(SLOTS) chunk;
 
     RegisterAction<bit<32>, bit<16>, bit<8>>(chunk) take = {
@@ -34,7 +34,7 @@ control Chunk(in headers_t hdr, inout metadata_t meta) {
 
 // Whose contributions are in the sum. A register gives one answer, so three have the same bits: which of the packet's are
 // there, whether the packet's complete them, and all.
-control Present(inout headers_t hdr, inout metadata_t meta) {
+control Present(inout headers_t hdr, inout allreduce_metadata_t meta) {
     Register<bit<32>, bit<16>>(SLOTS) seen;
     Register<bit<32>, bit<16>>(SLOTS) filled;
     Register<bit<32>, bit<16>>(SLOTS) present;
@@ -95,7 +95,7 @@ control Present(inout headers_t hdr, inout metadata_t meta) {
 }
 
 // The greatest exponent of the contributions, and all their flags.
-control Agreement(inout headers_t hdr, in metadata_t meta) {
+control Agreement(inout headers_t hdr, in allreduce_metadata_t meta) {
     Register<bit<16>, bit<16>>(SLOTS) exponent;
     Register<bit<8>, bit<16>>(SLOTS) flags;
 

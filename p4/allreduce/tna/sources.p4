@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Who may send what, as in the v1model program.
-control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
+control Sources(inout headers_t hdr, inout allreduce_metadata_t meta, in bit<9> port) {
     action contribute(bit<8> base, bit<32> mask, bit<32> all, bit<32> rest, bit<16> group) {
         meta.member = 1;
         meta.page = base;
@@ -45,11 +45,11 @@ control Sources(inout headers_t hdr, inout metadata_t meta, in bit<9> port) {
 }
 
 // Strangers' packets, by the port that they came in by.
-control Strangers(in outcome_t outcome, in bit<9> port) {
+control AllReduceStrangers(in allreduce_outcome_t outcome, in bit<9> port) {
     Counter<bit<32>, bit<9>>(PORTS, CounterType_t.PACKETS) by_port;
 
     apply {
-        if (outcome == outcome_t.STRANGER) {
+        if (outcome == allreduce_outcome_t.STRANGER) {
             by_port.count(port);
         }
     }

@@ -3,7 +3,7 @@
 #define OFFRAMP_SWITCHGNN_TNA_AGGREGATE_P4
 #include "../each_lane.p4"
 #include "congestion.p4"
-#if SEGMENTS == 1
+#if SWITCHGNN_SEGMENTS == 1
 #include "lane.p4"
 #else
 #include "pair.p4"
@@ -18,8 +18,8 @@ struct state_t {
 // Count-based aggregation. An entry whose tag is not the packet's round counts as empty, so nothing is ever cleaned.
 // The register says what it found, and the lanes match on that: nothing stands between them. FETCH leaves nothing
 // missing: in this round no later contribution can be the last one, and what the lanes still add is never sent.
-control Aggregate(inout headers_t hdr, inout metadata_t meta) {
-    Congestion() congestion;
+control Aggregate(inout headers_t hdr, inout switchgnn_metadata_t meta) {
+    SwitchGnnCongestion() congestion;
     Register<state_t, bit<16>>(AGGREGATORS) state;
 
     RegisterAction<state_t, bit<16>, bit<8>>(state) contribute = {

@@ -5,7 +5,7 @@
 
 // Ends a round when every host has said DONE, and takes a round up again, as in the v1model program.
 control Barrier(inout headers_t hdr,
-                inout metadata_t meta,
+                inout switchgnn_metadata_t meta,
                 in bit<9> source,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                 inout ingress_intrinsic_metadata_for_tm_t to_tm) {
@@ -52,13 +52,13 @@ control Barrier(inout headers_t hdr,
         size = HOSTS;
     }
 
-    action drop(outcome_t outcome) {
+    action drop(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setInvalid();
         to_deparser.drop_ctl = 1;
     }
 
-    action go(outcome_t outcome) {
+    action go(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setInvalid();
         hdr.switchgnn.src_id = NO_ID;
@@ -68,18 +68,18 @@ control Barrier(inout headers_t hdr,
     }
 
     action go_to_all() {
-        go(outcome_t.GO);
+        go(switchgnn_outcome_t.GO);
         hdr.switchgnn.round = meta.hop;
         to_tm.mcast_grp_a = meta.group;
     }
 
     action go_again() {
-        go(outcome_t.GO_REPEATED);
+        go(switchgnn_outcome_t.GO_REPEATED);
         hdr.switchgnn.round = hdr.switchgnn.round + meta.behind;
         to_tm.ucast_egress_port = meta.port;
     }
 
-    action recirculate(outcome_t outcome, bit<16> round) {
+    action recirculate(switchgnn_outcome_t outcome, bit<16> round) {
         meta.outcome = outcome;
         meta.pass.setValid();
         meta.pass.upper = 0;
@@ -90,16 +90,16 @@ control Barrier(inout headers_t hdr,
 
     // The round was compared in this pass already: the next one advances it.
     action advance() {
-        recirculate(outcome_t.DONE, meta.next);
+        recirculate(switchgnn_outcome_t.DONE, meta.next);
     }
 
     // Rounds skip 0 when they wrap.
     action advance_to_one() {
-        recirculate(outcome_t.DONE, 1);
+        recirculate(switchgnn_outcome_t.DONE, 1);
     }
 
     action resume() {
-        recirculate(outcome_t.RESUMED, hdr.switchgnn.round);
+        recirculate(switchgnn_outcome_t.RESUMED, hdr.switchgnn.round);
     }
 
     table verdict {
@@ -115,17 +115,17 @@ control Barrier(inout headers_t hdr,
             meta.now: ternary @name("now");
         }
         actions = { drop; advance; advance_to_one; resume; go_to_all; go_again; }
-        const default_action = drop(outcome_t.STRANGER);
+        const default_action = drop(switchgnn_outcome_t.STRANGER);
         const entries = {
-            (0, _, false, _, _, _, _, _, _): drop(outcome_t.STRANGER);
-            (_, 0, _, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
+            (0, _, false, _, _, _, _, _, _): drop(switchgnn_outcome_t.STRANGER);
+            (_, 0, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.UNKNOWN);
             (_, _, true, _, _, _, _, _, _): go_to_all();
-            (_, _, _, 0, 0, YES, _, _, _): drop(outcome_t.DONE_REPEATED);
-            (_, _, _, 0, 0, NO, NO, _, _): drop(outcome_t.DONE);
+            (_, _, _, 0, 0, YES, _, _, _): drop(switchgnn_outcome_t.DONE_REPEATED);
+            (_, _, _, 0, 0, NO, NO, _, _): drop(switchgnn_outcome_t.DONE);
             (_, _, _, 0, 0, NO, YES, 0, _): advance_to_one();
             (_, _, _, 0, 0, NO, YES, _, _): advance();
             (_, _, _, 0, _, _, _, _, 0): resume();
-            (_, _, _, 0, 0x8000 &&& 0x8000, _, _, _, _): drop(outcome_t.STALE);
+            (_, _, _, 0, 0x8000 &&& 0x8000, _, _, _, _): drop(switchgnn_outcome_t.STALE);
             (_, _, _, 0, _, _, _, _, _): go_again();
         }
         size = 16;

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // The mark of a sum, as in the v1model program.
-control Congestion(in headers_t hdr, inout metadata_t meta) {
+control SwitchGnnCongestion(in headers_t hdr, inout switchgnn_metadata_t meta) {
     Register<bit<16>, bit<16>>(AGGREGATORS) marked;  // the last round with a mark
 
     RegisterAction<bit<16>, bit<16>, bit<8>>(marked) mark = {

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Finds the aggregator of a vertex's neighbour by hop: one hop per neighbour.
-control Fanout(in headers_t hdr, inout metadata_t meta) {
+control Fanout(in headers_t hdr, inout switchgnn_metadata_t meta) {
     action aggregate(bit<16> base, bit<16> need, bit<9> port, bit<32> dst_id, bit<1> last) {
         meta.aggregates = 1;
         meta.index.page = base[15:8];

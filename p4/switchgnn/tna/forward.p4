@@ -4,18 +4,18 @@
 #include "types.p4"
 
 // Decides from the tables' and registers' answers what becomes of DATA.
-control Forward(inout headers_t hdr,
-                inout metadata_t meta,
+control SwitchGnnForward(inout headers_t hdr,
+                inout switchgnn_metadata_t meta,
                 inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                 inout ingress_intrinsic_metadata_for_tm_t to_tm) {
-    action drop(outcome_t outcome) {
+    action drop(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setInvalid();
         to_deparser.drop_ctl = 1;
     }
 
     // The next of the vertex's neighbours.
-    action next_hop(outcome_t outcome) {
+    action next_hop(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setValid();
         meta.pass.upper = 0;
@@ -32,7 +32,7 @@ control Forward(inout headers_t hdr,
         to_deparser.mirror_type = NEXT_PASS_MIRROR;
     }
 
-    action result(outcome_t outcome) {
+    action result(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setInvalid();
         to_tm.ucast_egress_port = meta.port;
@@ -41,13 +41,13 @@ control Forward(inout headers_t hdr,
         hdr.switchgnn.count = meta.need;
     }
 
-    action result_and_next_hop(outcome_t outcome) {
+    action result_and_next_hop(switchgnn_outcome_t outcome) {
         result(outcome);
         mirror();
     }
 
     // A sum leaves when it has fetched its upper lanes.
-    action fetch_upper(outcome_t outcome) {
+    action fetch_upper(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         meta.pass.setValid();
         meta.pass.upper = 1;
@@ -55,7 +55,7 @@ control Forward(inout headers_t hdr,
         to_tm.ucast_egress_port = RECIRCULATION_PORT;
     }
 
-    action fetch_upper_and_next_hop(outcome_t outcome) {
+    action fetch_upper_and_next_hop(switchgnn_outcome_t outcome) {
         fetch_upper(outcome);
         mirror();
     }
@@ -77,28 +77,28 @@ control Forward(inout headers_t hdr,
             hdr.switchgnn.more: ternary @name("more");
         }
         actions = { drop; next_hop; result; result_and_next_hop; fetch_upper; fetch_upper_and_next_hop; }
-        const default_action = drop(outcome_t.STALE);
+        const default_action = drop(switchgnn_outcome_t.STALE);
         const entries = {
-            (_, _, 0, true, _, _, _, 1, _, YES, _, 1, _): result(outcome_t.HARVESTED);
-            (_, _, _, true, _, _, _, _, _, _, _, 1, _): drop(outcome_t.STALE);
-            (0, _, _, false, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
-            (_, _, 0, false, 0, _, _, _, _, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, 0, 0, false, _, 0, _, _, _, _, _, _, _): drop(outcome_t.MALFORMED);
-            (_, 0, 0, false, _, _, YES, _, _, _, _, _, _): drop(outcome_t.DUPLICATE);
-            (_, 0, 0, _, _, _, _, 0, 0, _, _, _, _): drop(outcome_t.UNKNOWN);
-            (_, 0, 0, _, _, _, _, _, 1, _, 0, _, _): result_and_next_hop(outcome_t.DELIVERED);
-            (_, 0, 0, _, _, _, _, _, 1, _, 1, _, _): result(outcome_t.DELIVERED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH, 0, _, _): next_hop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH, 1, _, _): drop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 0, _, _): next_hop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 1, _, _): drop(outcome_t.OPENED);
-            (_, 0, 0, _, _, _, _, _, _, FURTHER, 0, _, _): next_hop(outcome_t.ADDED);
-            (_, 0, 0, _, _, _, _, _, _, FURTHER, 1, _, _): drop(outcome_t.ADDED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, 0): result_and_next_hop(outcome_t.COMPLETED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, 0): result(outcome_t.COMPLETED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, _): fetch_upper_and_next_hop(outcome_t.COMPLETED);
-            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, _): fetch_upper(outcome_t.COMPLETED);
-            (_, _, 0, _, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, 0, true, _, _, _, 1, _, YES, _, 1, _): result(switchgnn_outcome_t.HARVESTED);
+            (_, _, _, true, _, _, _, _, _, _, _, 1, _): drop(switchgnn_outcome_t.STALE);
+            (0, _, _, false, _, _, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.STRANGER);
+            (_, _, 0, false, 0, _, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.UNKNOWN);
+            (_, 0, 0, false, _, 0, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.MALFORMED);
+            (_, 0, 0, false, _, _, YES, _, _, _, _, _, _): drop(switchgnn_outcome_t.DUPLICATE);
+            (_, 0, 0, _, _, _, _, 0, 0, _, _, _, _): drop(switchgnn_outcome_t.UNKNOWN);
+            (_, 0, 0, _, _, _, _, _, 1, _, 0, _, _): result_and_next_hop(switchgnn_outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, 1, _, 1, _, _): result(switchgnn_outcome_t.DELIVERED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 0, _, _): next_hop(switchgnn_outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH, 1, _, _): drop(switchgnn_outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 0, _, _): next_hop(switchgnn_outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FRESH_OVER_ONE, 1, _, _): drop(switchgnn_outcome_t.OPENED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 0, _, _): next_hop(switchgnn_outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, FURTHER, 1, _, _): drop(switchgnn_outcome_t.ADDED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, 0): result_and_next_hop(switchgnn_outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, 0): result(switchgnn_outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 0, _, _): fetch_upper_and_next_hop(switchgnn_outcome_t.COMPLETED);
+            (_, 0, 0, _, _, _, _, _, _, LAST, 1, _, _): fetch_upper(switchgnn_outcome_t.COMPLETED);
+            (_, _, 0, _, _, _, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.STRANGER);
         }
         size = 32;
     }

@@ -4,7 +4,7 @@
 #include "types.p4"
 
 // Knows the vertices of a block, and lets each upload of a round in once, as in the v1model program.
-control Guard(in headers_t hdr, inout metadata_t meta, in bit<9> source)(bit<32> vertices) {
+control Guard(in headers_t hdr, inout switchgnn_metadata_t meta, in bit<9> source)(bit<32> vertices) {
     Register<bit<16>, bit<16>>(vertices) seen;
 
     Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) uploads;

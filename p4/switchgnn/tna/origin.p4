@@ -5,7 +5,7 @@
 
 // Whether a worker is behind the port that a packet came in by, as in the v1model program. What recirculates comes from
 // a port that nothing outside is on, and is not asked again.
-control Origin(inout metadata_t meta, in bit<9> port) {
+control Origin(inout switchgnn_metadata_t meta, in bit<9> port) {
     action worker() {
         meta.member = 1;
     }
@@ -23,11 +23,11 @@ control Origin(inout metadata_t meta, in bit<9> port) {
 }
 
 // Strangers' packets, by the port that they came in by.
-control Strangers(in outcome_t outcome, in bit<9> port) {
+control SwitchGnnStrangers(in switchgnn_outcome_t outcome, in bit<9> port) {
     Counter<bit<32>, bit<9>>(PORTS, CounterType_t.PACKETS) by_port;
 
     apply {
-        if (outcome == outcome_t.STRANGER) {
+        if (outcome == switchgnn_outcome_t.STRANGER) {
             by_port.count(port);
         }
     }

@@ -6,7 +6,7 @@
 // Packets of other protocols are accepted without a SwitchGNN header; short ones end in a parser error.
 parser SwitchGnnParser(packet_in packet,
                        out headers_t hdr,
-                       out metadata_t meta,
+                       out switchgnn_metadata_t meta,
                        out ingress_intrinsic_metadata_t intrinsic) {
     state start {
         packet.extract(intrinsic);
@@ -32,7 +32,7 @@ parser SwitchGnnParser(packet_in packet,
         meta.waits = 0;
         meta.all = 0;
         meta.again = 0;
-        meta.outcome = outcome_t.FOREIGN;
+        meta.outcome = switchgnn_outcome_t.FOREIGN;
         transition select(intrinsic.ingress_port) {
             RECIRCULATION_PORT: again;
             default: ethernet;
@@ -54,12 +54,20 @@ parser SwitchGnnParser(packet_in packet,
         }
     }
 
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.frag_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, IP_PROTOCOL_SWITCHGNN): switchgnn;
+            default: accept;
+        }
+    }
+
 #include "../states.p4"
 }
 
 control SwitchGnnDeparser(packet_out packet,
                           inout headers_t hdr,
-                          in metadata_t meta,
+                          in switchgnn_metadata_t meta,
                           in ingress_intrinsic_metadata_for_deparser_t to_deparser) {
     Checksum() checksum;
     Mirror() mirror;

@@ -6,7 +6,7 @@
 // FETCH goes to the owner of the vertex that is wanted, RESEND to the owner of the vertex that wants it, ACK to the
 // owners of a vertex's neighbours.
 control Pull(inout headers_t hdr,
-             inout metadata_t meta,
+             inout switchgnn_metadata_t meta,
              inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
              inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     action owner(bit<9> port) {
@@ -21,24 +21,24 @@ control Pull(inout headers_t hdr,
         size = OWNER_ENTRIES;
     }
 
-    action drop(outcome_t outcome) {
+    action drop(switchgnn_outcome_t outcome) {
         meta.outcome = outcome;
         to_deparser.drop_ctl = 1;
     }
 
     action resend() {
-        meta.outcome = outcome_t.RESENT;
+        meta.outcome = switchgnn_outcome_t.RESENT;
         to_tm.ucast_egress_port = meta.port;
     }
 
     action fetch() {
-        meta.outcome = outcome_t.FETCHED;
+        meta.outcome = switchgnn_outcome_t.FETCHED;
         meta.releases = 1;
         to_tm.ucast_egress_port = meta.port;
     }
 
     action acknowledge() {
-        meta.outcome = outcome_t.ACKNOWLEDGED;
+        meta.outcome = switchgnn_outcome_t.ACKNOWLEDGED;
         to_tm.mcast_grp_a = meta.neighbours;
     }
 
@@ -56,18 +56,18 @@ control Pull(inout headers_t hdr,
             meta.neighbours: ternary @name("neighbours");
         }
         actions = { drop; resend; fetch; acknowledge; }
-        const default_action = drop(outcome_t.STALE);
+        const default_action = drop(switchgnn_outcome_t.STALE);
         const entries = {
-            (0, _, _, _, _, _, _, _, _, _): drop(outcome_t.STRANGER);
-            (_, _, 1, _, 1, _, _, _, _, _): drop(outcome_t.FOREIGN);
-            (_, _, _, _, _, 0, _, 0, _, _): drop(outcome_t.UNKNOWN);
-            (_, 0, _, _, _, 0, _, _, 0, _): drop(outcome_t.MALFORMED);
-            (_, 0, 1, 0, 0, 0, _, _, _, 0): drop(outcome_t.UNKNOWN);
+            (0, _, _, _, _, _, _, _, _, _): drop(switchgnn_outcome_t.STRANGER);
+            (_, _, 1, _, 1, _, _, _, _, _): drop(switchgnn_outcome_t.FOREIGN);
+            (_, _, _, _, _, 0, _, 0, _, _): drop(switchgnn_outcome_t.UNKNOWN);
+            (_, 0, _, _, _, 0, _, _, 0, _): drop(switchgnn_outcome_t.MALFORMED);
+            (_, 0, 1, 0, 0, 0, _, _, _, 0): drop(switchgnn_outcome_t.UNKNOWN);
             (_, 0, 1, 0, 0, 0, _, _, _, _): acknowledge();
-            (_, 0, _, _, _, 0, 0, _, _, _): drop(outcome_t.UNKNOWN);
+            (_, 0, _, _, _, 0, 0, _, _, _): drop(switchgnn_outcome_t.UNKNOWN);
             (_, 0, 0, 0, 1, 0, _, _, _, _): resend();
             (_, 0, 0, 1, _, 0, _, _, _, _): fetch();
-            (_, _, _, _, _, 0, _, _, _, _): drop(outcome_t.STRANGER);
+            (_, _, _, _, _, 0, _, _, _, _): drop(switchgnn_outcome_t.STRANGER);
         }
         size = 16;
     }

@@ -5,7 +5,7 @@
 
 // The current round, as in the v1model program. It is compared where it is kept: the pipeline sees only how far the
 // packet is behind it.
-control Round(in headers_t hdr, inout metadata_t meta) {
+control Round(in headers_t hdr, inout switchgnn_metadata_t meta) {
     Register<bit<16>, bit<1>>(1) current;
 
     RegisterAction<bit<16>, bit<1>, bit<16>>(current) compare = {

@@ -30,44 +30,44 @@ struct index_t {
 
 #define AT(index) (index.page ++ index.line)
 
-struct metadata_t {
-    pass_t    pass;
-    bit<1>    member;      // the control plane bound the ingress port
-    bit<9>    astray;      // not 0: the vertex or host is bound to another port
-    bit<8>    upper;       // the pass header's: 0 in the first pass
-    bit<16>   hop;         // the pass header's number: 0 in the first pass
-    bit<16>   behind;      // the switch's round less the packet's
+struct switchgnn_metadata_t {
+    pass_t              pass;
+    bit<1>              member;      // the control plane bound the ingress port
+    bit<9>              astray;      // not 0: the vertex or host is bound to another port
+    bit<8>              upper;       // the pass header's: 0 in the first pass
+    bit<16>             hop;         // the pass header's number: 0 in the first pass
+    bit<16>             behind;      // the switch's round less the packet's
     // Of DATA.
-    bit<1>    known;       // the vertex is in this block
-    bit<8>    room;        // 0: a chunk that its vertex does not have
-    bit<16>   neighbours;  // group of the owners of its neighbours; 0: it acknowledges to nobody
-    index_t   slot;        // of the uploading vertex's chunk
-    bit<8>    repeated;    // NO or YES: this upload was accepted before
-    bit<1>    aggregates;  // the neighbour needs others too
-    bit<1>    delivers;    // the neighbour needs this vertex alone
-    bit<1>    last;        // the vertex has no further neighbour
-    index_t   index;       // of the aggregator
-    bit<16>   need;        // contributions that complete it
-    bit<32>   dst_id;      // the vertex that it belongs to
-    bit<8>    code;        // what its register says about this contribution
-    bit<8>    marked;      // YES: a contribution to it met congestion
+    bit<1>              known;       // the vertex is in this block
+    bit<8>              room;        // 0: a chunk that its vertex does not have
+    bit<16>             neighbours;  // group of the owners of its neighbours; 0: it acknowledges to nobody
+    index_t             slot;        // of the uploading vertex's chunk
+    bit<8>              repeated;    // NO or YES: this upload was accepted before
+    bit<1>              aggregates;  // the neighbour needs others too
+    bit<1>              delivers;    // the neighbour needs this vertex alone
+    bit<1>              last;        // the vertex has no further neighbour
+    index_t             index;       // of the aggregator
+    bit<16>             need;        // contributions that complete it
+    bit<32>             dst_id;      // the vertex that it belongs to
+    bit<8>              code;        // what its register says about this contribution
+    bit<8>              marked;      // YES: a contribution to it met congestion
     // Of FETCH and RESEND.
-    bit<1>    owned;       // the vertex that is wanted, or that wants it, is somebody's
-    bit<1>    releases;    // the aggregator is given up
+    bit<1>              owned;       // the vertex that is wanted, or that wants it, is somebody's
+    bit<1>              releases;    // the aggregator is given up
     // Of DONE.
-    bit<16>   host;
-    bit<16>   members;     // hosts of the job; 0: a host that was not announced
-    bit<16>   group;
-    bit<16>   now;         // the switch's round
-    bit<16>   next;        // what the host waits for
-    bit<8>    waits;       // NO or YES: it does already
-    bit<8>    all;         // NO or YES: every host does
+    bit<16>             host;
+    bit<16>             members;     // hosts of the job; 0: a host that was not announced
+    bit<16>             group;
+    bit<16>             now;         // the switch's round
+    bit<16>             next;        // what the host waits for
+    bit<8>              waits;       // NO or YES: it does already
+    bit<8>              all;         // NO or YES: every host does
     // Of all.
-    bit<9>    port;
-    MirrorId_t session;
-    bit<16>   next_hop;
-    bit<1>    again;       // a further pass follows
-    outcome_t outcome;
+    bit<9>              port;
+    MirrorId_t          session;
+    bit<16>             next_hop;
+    bit<1>              again;       // a further pass follows
+    switchgnn_outcome_t outcome;
 }
 
 #endif

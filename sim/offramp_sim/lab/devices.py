@@ -92,7 +92,7 @@ def _peers(cluster: Cluster, each: ClusterSwitch, there: dict[str, EmbeddedSwitc
 
 
 def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> dict[tuple[str, str], AgentProcess]:
-    """Start the smartNIC agents of all hosts, each in its host's namespace.
+    """Start the smartNIC agents of all hosts, each in its host's namespace, but for those that jobs start.
 
     Raises:
         OfframpError: an agent does not start, or cannot be built; names file and line of the host.
@@ -101,7 +101,7 @@ def start_agents(cluster: Cluster, spaces: Spaces | None, stack: ExitStack) -> d
 
     agents: dict[tuple[str, str], AgentProcess] = {}
     for host in cluster.hosts:
-        for agent in host.agents:
+        for agent in (each for each in host.agents if not each.start):
             ports = [agent.interface] if agent.interface and spaces else []
             launcher = spaces.inside(host.name) if spaces else []
             process = AgentProcess(ports, cores=agent.cores, launcher=launcher)

@@ -108,8 +108,10 @@ def _resolved(
 
     def host_of(host: ClusterHost) -> ClusterHost:
         reach = NAMESPACE + inside[host.name] if host.name in inside else "local"
-        sockets = {name: str(agents[host.name, name].path) for name in (each.name for each in host.agents)}
-        return replace(host, reach=reach, agents=tuple(replace(a, socket=sockets[a.name]) for a in host.agents))
+        sockets = {each.name: str(agents[host.name, each.name].path) for each in host.agents if not each.start}
+        return replace(
+            host, reach=reach, agents=tuple(replace(a, socket=sockets.get(a.name, a.socket)) for a in host.agents)
+        )
 
     def switch_of(switch: ClusterSwitch) -> ClusterSwitch:
         if inside:  # the ports are interfaces of this process' namespace

@@ -88,6 +88,7 @@ KEEPS = {
     "emits the structure": (EMITS, "pkt.emit(hdr);"),
     "saves no fields": ("recirculate_preserving_field_list(1)", "recirculate_preserving_field_list(3)"),
     "has only one field": ("bit<8> hop; bit<32> w", "bit<8> hop; @field_list(1) bit<32> w"),
+    "looks ahead": ("select(hdr.second.d) { 0:", "select(pkt.lookahead<bit<16>>()) { 0:"),
 }
 """Texts in the program, and what stands in their place, where the deparser gives back what the parser reads."""
 DOES_NOT = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from offramp import switch_groups
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.state import BURST, BYTES_PER_S, INDEX, RATE, REPLICATE, Key, State, Value, group_key
 
@@ -31,7 +32,7 @@ BY_SOURCE = "HermodIngress.police.by_source"
 UPPER = "HermodIngress.floor.upper"
 STRANGERS, POLICED, EXCESS = (f"HermodIngress.{name}" for name in ("strangers", "police.policed", "floor.excess"))
 
-FLOOD_GROUP = 1
+FLOOD_GROUP = switch_groups.FLOOD
 """Multicast group of all ports."""
 FLOOD_KEY = group_key(FLOOD_GROUP)
 QUEUES = 8

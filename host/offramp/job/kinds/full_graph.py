@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from offramp.job.floor import PASS_S, StepTraffic
-from offramp.job.gnn_switches import GnnNetwork
+from offramp.job.gnn_switches import GnnNetwork, GnnOnSwitch
 from offramp.job.kind import KINDS, Deployment, JobStart, PlacedJob
+from offramp.job.kinds.sums import deployment as deployment_of_sums
+from offramp.job.network import Admitted, ReductionNetwork, network_text
+from offramp.job.shared_program import part_of_switchgnn, refuse_tofino
 from offramp.job.training import Training, lossless
 from offramp.switchgnn.cost import loads
+from offramp_base.errors import OfframpError
 from offramp_base.settings.document import read_settings
 
 if TYPE_CHECKING:
@@ -41,10 +46,11 @@ class FeatureTransport(StrEnum):
     G3_SYLVIE = "g3+sylvie"
     SWITCH = "switchgnn"
     SWITCH_Q8 = "switchgnn+q8"
+    SWITCH_SUMS = "switchgnn+allreduce"
 
 
-SWITCHES: Final = (FeatureTransport.SWITCH, FeatureTransport.SWITCH_Q8)
-"""Ways through switches."""
+SWITCHES: Final = (FeatureTransport.SWITCH, FeatureTransport.SWITCH_Q8, FeatureTransport.SWITCH_SUMS)
+"""Ways through switches; by the last one switches sum gradients, too."""
 
 
 @KINDS.register("train")
@@ -59,6 +65,7 @@ class FullGraph(Training):
         FeatureTransport.G3_SYLVIE: {"propagator": "p2p", "schedule": "g3", "codec": "sylvie"},
         FeatureTransport.SWITCH: {"propagator": "switch"},
         FeatureTransport.SWITCH_Q8: {"propagator": "switch", "scheme": "q8"},
+        FeatureTransport.SWITCH_SUMS: {"propagator": "switch"},
     }
     lossy = frozenset({FeatureTransport.G3_SYLVIE, FeatureTransport.SWITCH_Q8})
 
@@ -81,6 +88,8 @@ class FullGraph(Training):
             return {}
         network = GnnNetwork.of(placed.cluster, placed.hosts)
         memory = min(switch.memory for switch in network.switches)
+        if placed.job.shares or way == FeatureTransport.SWITCH_SUMS:
+            memory = part_of_switchgnn(memory)
         return (
             {"memory": memory}
             | ({"racks": network.racks.leaves, "spines": network.racks.spines} if network.racks else {})
@@ -113,6 +122,10 @@ class FullGraph(Training):
     def model_s(self, placed: PlacedJob, way: str) -> float:
         """Predicted seconds of an epoch: computation, then the transfer of its bytes."""
         lossless(self, placed, way)
+        if way in SWITCHES and (placed.job.shares or way == FeatureTransport.SWITCH_SUMS):
+            refuse_tofino(placed.cluster)
+        if way == FeatureTransport.SWITCH_SUMS:
+            refuse_sockets(placed)
         if way in SWITCHES:
             return placed.job.compute_s + self._through_switch_s(placed, way)
         share = _LOSSY_BITS / 32 if way == FeatureTransport.G3_SYLVIE else 1.0
@@ -185,13 +198,28 @@ class FullGraph(Training):
         schemes = planned.exchanges
         return sum(predict(schemes[width], rates).seconds for width in self._widths(planned))
 
-    def deployment(self, placed: PlacedJob, ways: Sequence[str], number: int, folder: Path) -> Deployment:  # noqa: ARG002
-        """SwitchGNN's program and entries on the switches between the ranks, and the agents at their links."""
+    def deployment(self, placed: PlacedJob, ways: Sequence[str], number: int, folder: Path) -> Deployment:
+        """SwitchGNN's program and entries on the switches between the ranks, and the agents at their links.
+
+        Where switches sum gradients as well: the program that carries both, and pages of slots for the job.
+        """
         (way,) = ways
         if way not in SWITCHES:
             return Deployment()
         planned = self.planned(placed, way)
-        return Deployment(GnnNetwork.of(placed.cluster, placed.hosts).steps(planned.plans, number))
+        job, network = placed.job, GnnNetwork.of(placed.cluster, placed.hosts)
+        sums = way == FeatureTransport.SWITCH_SUMS
+        steps = network.steps(planned.plans, number, share=job.shares or sums, segments=job.segments)
+        if not sums:
+            return Deployment(steps)
+        refuse_sockets(placed)
+        segments = min(step.shared_sizes.segments for step in steps if isinstance(step, GnnOnSwitch))
+        job = replace(job, share=True, segments=segments)
+        steps = network.steps(planned.plans, number, share=True, segments=segments)
+        steps += deployment_of_sums(job, placed.cluster, placed.hosts, number)
+        known = Admitted(number, segments)
+        text = network_text(ReductionNetwork.SWITCH, job, placed.cluster, placed.hosts, known, folder, {})
+        return Deployment(steps, text)
 
     def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:
         """Options for the links, for the plan that is on the switches already, and for the checkpoint."""
@@ -204,6 +232,16 @@ class FullGraph(Training):
             words += ["--switch", ",".join(network.addresses), "--ports", ",".join(network.links)]
             words += ["--loaded", job_fingerprint(planned.plans)]
         return words + self.checkpoint_words(self.settings(placed, way), start)
+
+
+def refuse_sockets(placed: PlacedJob) -> None:
+    """Refuse hosts whose switch's ports take one process at a time: a rank has a link for features and one for sums.
+
+    Raises:
+        OfframpError: such hosts.
+    """
+    if placed.hosts[0].reach == "local":
+        raise OfframpError("hosts share this machine's sockets, which take one system at a time")
 
 
 def _one_thread() -> AbstractContextManager[object]:

@@ -35,8 +35,9 @@ from offramp.job.kind import (
 )
 from offramp.job.network import SUMS, Admitted, ReductionNetwork, check_links, network_text
 from offramp.job.settings import JobSettings
+from offramp.job.shared_program import page_bytes, refuse_tofino, sizes_for_pages
 from offramp.job.steps import mean_step_s
-from offramp.job.switches import JobOnSwitch, page_bytes, pages_of
+from offramp.job.switches import JobOnSwitch, pages_of
 from offramp.job.tree import roles
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, Network
@@ -163,7 +164,7 @@ def deployment(job: JobSettings, cluster: Cluster, hosts: Sequence[ClusterHost],
         switch = cluster.by_name[name]
         assert isinstance(switch, ClusterSwitch)
         step = JobOnSwitch(
-            switch, cluster.place(name), ports[name], number, role=role, pages=job.pages, segments=job.segments
+            switch, cluster.place(name), ports[name], number, role, job.pages, job.segments, share=job.shares
         )
         step.check()
         steps.append(step)
@@ -264,9 +265,13 @@ def _in_switch(placed: PlacedJob) -> Callable[[float], float]:
     if len(hosts) < 2:
         raise OfframpError("one rank has its sum already")
     check_links(cluster, hosts)
+    if job.shares:
+        refuse_tofino(cluster)
     for name in roles(placed.fabric, hosts):
         switch = cluster.by_name[name]
-        if pages_of(switch, job.segments) < job.pages:  # type: ignore[arg-type]
+        if job.shares:
+            sizes_for_pages(switch, cluster.place(name), job.pages, job.segments)  # type: ignore[arg-type]
+        elif pages_of(switch, job.segments) < job.pages:  # type: ignore[arg-type]
             need = job.pages * page_bytes(job.segments)
             raise OfframpError(f"{cluster.place(name)}: {name} has not {need} B for the job")
     share = job.segments * _SEGMENT / frame_bytes(job.segments)

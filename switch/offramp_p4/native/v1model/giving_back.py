@@ -109,10 +109,12 @@ def _reads_in_order(layout: ByteLayout, parser: ir.ParserInstance, emitted: list
 
 def _looks_at_headers(parser: ir.ParserInstance, state: ir.ParserState) -> bool:
     """Whether only headers, and bytes of the frame, decide which state follows."""
-    headers = parser.params[1]
+    packet, headers = parser.params[:2]
     for node in walk.nodes([*state.select, *(case.keys for case in state.cases)]):
-        if isinstance(node, ir.VarRef) and node.var is not headers:
+        if isinstance(node, ir.VarRef) and node.var not in (packet, headers):
             return False
+        if isinstance(node, ir.ExternCall) and (node.extern, node.method) == ("packet_in", "lookahead"):
+            continue
         if isinstance(node, ir.ExternCall | ir.FunctionCall | ir.StackNext | ir.StackLast | ir.StackLastIndex):
             return False
     return True

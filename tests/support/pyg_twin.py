@@ -57,13 +57,13 @@ class Cut:
     """The arguments of a call, as a graph and as a rank's part of it."""
 
     def __init__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], size: int) -> None:
-        bound = inspect.signature(module.forward).bind(*args, **kwargs)
-        self.arguments = bound.arguments
-        if any(each.layout != torch.strided for each in tensors(dict(bound.arguments))):
+        self.bound = inspect.signature(module.forward).bind(*args, **kwargs)
+        self.arguments = dict(self.bound.arguments)
+        if any(each.layout != torch.strided for each in tensors(self.arguments)):
             raise NotComparedError("a sparse matrix")
-        if any(type(each).__name__ in ("EdgeIndex", "SparseTensor", "Index") for each in _values(bound.arguments)):
+        if any(type(each).__name__ in ("EdgeIndex", "SparseTensor", "Index") for each in _values(self.arguments)):
             raise NotComparedError("a class of edges")
-        dictionaries = {k: v for k, v in bound.arguments.items() if isinstance(v, dict) and k.endswith("_dict")}
+        dictionaries = {k: v for k, v in self.arguments.items() if isinstance(v, dict) and k.endswith("_dict")}
         if "edge_index_dict" in dictionaries and "x_dict" in dictionaries:
             self.part = self._typed(dictionaries, size)
         elif self._two_sets():
@@ -136,7 +136,9 @@ class Cut:
         rows = [v for k, v in self.arguments.items() if isinstance(v, torch.Tensor) and not is_pairs(v) and v.dim()]
         listed = [each for v in self.arguments.values() if isinstance(v, list | tuple) for each in tensors(v)]
         lengths = {len(each) for each in listed if each.dim()}
-        first = next(iter(rows), None)
+        first = next(
+            (v for v in rows if not any(v is w for k, w in self.arguments.items() if k.startswith("edge"))), None
+        )
         if first is None and len(lengths) == 1:
             first = listed[0]
         if first is None:
@@ -145,14 +147,16 @@ class Cut:
             raise NotComparedError("batches of dense graphs")
         count = len(first)
         edges = torch.cat([torch.zeros((2, 0), dtype=torch.int64), *pairs.values()], 1)
+        if self.arguments.get("dim", 0) not in (0, -2):
+            raise NotComparedError("rows in another dimension")
         if count < 2 or (edges.numel() and int(edges.max()) >= count):
             raise NotComparedError("other vertices than there are rows")
         fields: dict[str, Any] = {}
         for number, each in enumerate(_values(self.arguments)):
             if isinstance(each, torch.Tensor) and each.dim() and not is_pairs(each):
                 named = next((k for k, v in self.arguments.items() if v is each), "")
-                of_edges = len(each) == edges.shape[1] and (named.startswith("edge") or len(each) != count)
-                fields[f"edge_{number}" if of_edges else f"field{number}"] = each
+                per_edge = len(each) == edges.shape[1] and (named.startswith("edge") or len(each) != count)
+                fields[f"edge_{number}" if per_edge else f"field{number}"] = each
         self.fields = fields
         data = SimpleNamespace(num_nodes=count, edge_index=edges, **fields)
         return gnn.partition(data, owner=self._owner(count, size))
@@ -223,12 +227,18 @@ def _values(value: Any) -> Iterator[Any]:
 class Twin:
     """A plug-in of pytest's that compares calls of PyG's modules while tests run."""
 
-    def __init__(self, group: Any) -> None:
-        self.group = group
+    def __init__(self, group: Any, out: Path | None) -> None:
+        self.group, self._out = group, out
         self.outcomes: dict[str, list[str]] = collections.defaultdict(list)
         self._test = ""
         self._inside = False
         self._call = nn.Module.__call__
+
+    def pytest_runtest_teardown(self, item: Any) -> None:
+        """Keep what the test has come to, so that a run that is cut short has something to show."""
+        if self.group.rank == 0 and self._out is not None and self.outcomes.get(item.nodeid):
+            with self._out.open("a") as file:
+                file.write(json.dumps({"test": item.nodeid, "calls": self.outcomes[item.nodeid]}) + "\n")
 
     def pytest_runtest_setup(self, item: Any) -> None:
         self._test = item.nodeid
@@ -246,8 +256,9 @@ class Twin:
                 return call(module, *args, **kwargs)
             twin._inside = True
             try:
+                apart = mapped(args, _apart), mapped(kwargs, _apart)  # reversible layers free what they are given
                 out = call(module, *args, **kwargs)
-                twin.outcomes[twin._test].append(f"{type(module).__name__}: {twin.compare(module, args, kwargs)}")
+                twin.outcomes[twin._test].append(f"{type(module).__name__}: {twin.compare(module, *apart)}")
             finally:
                 twin._inside = False
             return out
@@ -282,22 +293,20 @@ class Twin:
             one, many = copy.deepcopy(module), copy.deepcopy(module)
         except Exception:
             raise NotComparedError("a module that cannot be copied") from None
-        if any(isinstance(m, nn.Dropout) and m.p > 0 for m in one.modules()) or any(
-            float(p) > 0 for m in one.modules() if isinstance(p := getattr(m, "dropout", 0), int | float)
-        ):
+        if any(map(_drops, one.modules())):
             one.eval()
             many.eval()
-        args, kwargs = mapped(args, _apart), mapped(kwargs, _apart)
         cut = Cut(module, args, kwargs, self.group.size)
         for tensor in (*one.parameters(), *one.buffers()):  # some that PyG does not initialise
             if not is_lazy(tensor):
                 cut.part.comm.broadcast(tensor.detach())
         local = cut.local()
         torch.manual_seed(3)
-        expected = self._call(one, *args, **kwargs)
+        expected = self._call(one, *mapped(args, _apart), **mapped(kwargs, _apart))
         distributed = gnn.distribute(many, cut.part)
         torch.manual_seed(3 + self.group.rank)
-        actual = self._call(distributed, **local) if _named(module) else self._call(distributed, *local.values())
+        cut.bound.arguments.update(local)
+        actual = self._call(distributed, *cut.bound.args, **cut.bound.kwargs)
         pairs = list(zip(tensors(_plain(actual)), tensors(_plain(expected)), strict=True))
         far = [self._far(cut, mine, whole) for mine, whole in pairs]
         for number, (mine, whole) in enumerate(pairs):
@@ -326,9 +335,13 @@ def _apart(x: torch.Tensor) -> torch.Tensor:
     return x.detach().clone() if x.layout == torch.strided else x
 
 
-def _named(module: nn.Module) -> bool:
-    kinds = {p.kind for p in inspect.signature(module.forward).parameters.values()}
-    return not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+def _drops(module: nn.Module) -> bool:
+    """Whether a module has dropout, whose masks are the vertices' own on ranks."""
+    shares = getattr(module, "dropout", 0)
+    listed = shares if isinstance(shares, list | tuple) else [shares]
+    return (isinstance(module, nn.Dropout) and module.p > 0) or any(
+        isinstance(p, int | float) and p > 0 for p in listed
+    )
 
 
 def _plain(out: Any) -> Any:
@@ -339,16 +352,17 @@ def _plain(out: Any) -> Any:
     return out
 
 
-def work(group: Any, item: list[str], report: Any) -> dict[str, list[str]]:
+def work(group: Any, item: tuple[list[str], Path | None], report: Any) -> dict[str, list[str]]:
     """Run PyG's tests on this rank; outcomes of the compared calls by test."""
     import pytest
 
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    twin = Twin(group)
+    options, out = item
+    twin = Twin(group, out)
     with twin.watching():
         sys.stdout = sys.stderr if group.rank == 0 else open("/dev/null", "w")  # noqa: SIM115, PTH123
-        pytest.main(["-q", "-x" if "-x" in item else "-p", "no:cacheprovider", "--no-header", "--tb=no", *item], [twin])
+        pytest.main(["-q", "-p", "no:cacheprovider", "--no-header", "--tb=no", *options], [twin])
     return dict(twin.outcomes)
 
 
@@ -372,11 +386,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tests", nargs="+", help="files or folders of PyG's tests, and options of pytest's")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="outcomes of all calls")
+    parser.add_argument("--out", type=Path, help="outcomes of all calls, one line of JSON for each test, as it ends")
     asked, more = parser.parse_known_args()
-    outcomes = run_workers(work, [[*asked.tests, *more]] * asked.ranks, print)
-    if asked.out:
-        asked.out.write_text(json.dumps(outcomes, indent=1))
+    outcomes = run_workers(work, [([*asked.tests, *more], asked.out)] * asked.ranks, print)
     table = summary(outcomes)
     sys.stdout.write(json.dumps(table, indent=1) + "\n")
     return int(bool(table["different"]))

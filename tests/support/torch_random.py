@@ -316,7 +316,7 @@ def _compare(plan: Plan, rank: int, row: dict[str, Any], program: str, dies: boo
     assert row["offramp"]["took_s"] < 2 * SHORT_S + LATE_S, f"{where}: {row['offramp']['took_s']:.0f} s: {lines}"
 
 
-def _preload() -> None:
+def preload_offloads() -> None:
     """Import and compile what ranks would with their first group."""
     preload()
     import torch._dynamo  # noqa: F401
@@ -334,7 +334,7 @@ def main() -> int:
     asked = options(__doc__ or "").parse_args()
     if not ENVIRONMENT.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ENVIRONMENT)
-    _preload()
+    preload_offloads()
     with kept() as (port, links, control), tempfile.TemporaryDirectory(prefix="ranks-") as name:
         ranks = Ranks(port, Path(name))
         try:

@@ -6,6 +6,8 @@ All of PyG's tests are for ``python tests/support/pyg_twin.py``, which needs a c
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 pytest.importorskip("torch")
@@ -29,11 +31,12 @@ def test_three_calls():
 def test_calls_of_a_test_are_compared_on_two_ranks(tmp_path):
     path = tmp_path / "test_layers.py"
     path.write_text(TEST)
-    outcomes = run_workers(pyg_twin.work, [[str(path)]] * 2, print)
+    outcomes = run_workers(pyg_twin.work, [([str(path)], tmp_path / "out")] * 2, print)
     (calls,) = outcomes.values()
     assert [call.partition(":")[0] for call in calls] == ["GCNConv", "SAGEConv", "BatchNorm"]
     assert {call.partition(": ")[2] for call in calls} <= {"exact", "gathered"}
     assert pyg_twin.summary(outcomes)["different"] == {}
+    assert json.loads((tmp_path / "out").read_text())["calls"] == calls
 
 
 def test_a_summary_counts_tests_by_their_worst_call():

@@ -14,7 +14,12 @@ pytestmark = pytest.mark.bench
 
 
 @pytest.mark.parametrize(
-    ("kind", "sizes"), [("all_reduce", [64, 4096, 65536, 1 << 20, 16 << 20]), ("all_to_all", [4096, 1 << 20, 16 << 20])]
+    ("kind", "sizes"),
+    [
+        ("all_reduce", [64, 4096, 65536, 1 << 20, 16 << 20]),
+        ("all_to_all", [4096, 1 << 20, 16 << 20]),
+        ("ddp", [1 << 16, 1 << 20, 16 << 20]),
+    ],
 )
 def test_without_an_offload_it_is_as_fast_as_gloo(kind, sizes):
     paces = run_workers(torch_ranks.paces, [(kind, sizes, 60)] * 4, lambda _: None)

@@ -266,3 +266,19 @@ def compare(group: Any, names: list[str], report: Any) -> dict[str, str]:
             results[name] = f"{type(error).__name__}: {error}"
         report(f"{group.rank} {name}: {results[name]}")
     return results
+
+
+def some_edges(group: Any, _: Any, report: Any) -> float:
+    """Farthest from one process: a model of some of the edges, which are all that the first rank has."""
+    data = graph()
+    owner = torch.tensor([0] * 25 + [1] * 15)
+    chosen = (owner[data.edge_index[1]] == 0) | (torch.arange(160) % 2 == 0)
+    torch.manual_seed(1)
+    model = Model(lambda z, e, b: z).double()
+    expected = model(data.x, data.edge_index[:, chosen], data.batch)
+    part = gnn.partition(data, owner=owner)
+    distributed = gnn.distribute(copy.deepcopy(model), part)
+    kept = chosen[part.edges["", "edge_index", ""].ids]
+    far = float((distributed(part.x, part.edge_index[:, kept], part.batch) - expected[part.n_id]).detach().abs().max())
+    report(far)
+    return far

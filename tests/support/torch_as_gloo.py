@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ import torch.distributed as dist
 from offramp.torch import create
 from offramp.torch.offload import OFFLOADS, CollectiveCall, Result
 from offramp.workers.group import Group
-from torch_ranks import Counting, backend, meet
+from torch_ranks import COUNTING, Counting, backend, meet
 
 Report = Callable[[Any], None]
 
@@ -252,3 +253,81 @@ def endless(group: Group, _: Any, report: Report) -> tuple[str, float]:
         took = time.monotonic() - began
         meet("over")
     return line, took
+
+
+def barriers_behind_failures(group: Group, _: Any, report: Report) -> list[str]:
+    """What goes wrong with barriers behind collectives that gloo refuses in the midst, when nobody waits for them."""
+    wrong = []
+    with backend(group, "offramp", COUNTING, timeout_s=5):
+        dist.all_reduce(torch.ones(8))
+        for _ in range(5):
+            refused = dist.all_reduce(torch.ones(0, dtype=torch.int16), dist.ReduceOp.MIN, async_op=True)
+            try:
+                dist.barrier()
+            except RuntimeError as error:
+                wrong.append(str(error))
+            try:
+                refused.wait()
+            except RuntimeError as error:
+                if "Invalid scalar type" not in str(error):
+                    wrong.append(str(error))
+    report(wrong)
+    return wrong
+
+
+def complex_means(group: Group, _: Any, report: Report) -> bool:
+    """Whether means of complex numbers are those of their two parts, in every layout."""
+    right = True
+    with backend(group, "offramp"):
+        every = torch.arange(1, 98.0)
+        expected = torch.complex(every * sum(range(group.size)) / group.size, every / group.size)
+        for step in (1, 2):
+            mine = torch.zeros(97 * step, dtype=torch.complex64)[::step]
+            mine += torch.complex(every * group.rank, every if group.rank == 1 else torch.zeros(97))
+            dist.all_reduce(mine, dist.ReduceOp.AVG)
+            right = right and torch.equal(mine, expected)
+    report(right)
+    return right
+
+
+def groups_again(group: Group, settings: dict[str, Any] | None, report: Report) -> list[str]:
+    """What goes wrong with groups of the same ranks, made, used, ended and made again, also by another store's turn."""
+    wrong = []
+    size, rank = group.size, group.rank
+
+    def check(name: str, of: Any, expected: float) -> None:
+        try:
+            tensor = torch.full((8,), float(rank))
+            dist.all_reduce(tensor, group=of)
+        except RuntimeError as error:
+            wrong.append(f"{name} on rank {rank}: {error}")
+        else:
+            if float(tensor[0]) != expected:
+                wrong.append(f"{name} on rank {rank}: {float(tensor[0])}, expected {expected}")
+
+    with backend(group, "offramp", settings, timeout_s=5):
+        every = list(range(size))
+        total = float(sum(every))
+        store = dist.distributed_c10d._get_default_store()
+        for turn in range(2):
+            if turn:  # a new default group with the names of the old one, in the same store
+                meet(f"end {turn}")
+                dist.destroy_process_group()
+                timeout = timedelta(seconds=5)
+                dist.init_process_group("offramp", store=store, rank=rank, world_size=size, timeout=timeout)
+            check("the default group", None, total)
+            if rank < 2:  # ranks 0 and 1 are in one group more than the others
+                two = dist.new_group([0, 1], use_local_synchronization=True)
+                check("two ranks", two, 1.0)
+            for again in range(2):
+                part = dist.split_group(dist.group.WORLD, [every], timedelta(seconds=5))
+                check(f"split {again}", part, total)
+                twin = dist.new_group(every, timedelta(seconds=5), use_local_synchronization=True)
+                check(f"group {again}", twin, total)
+                if rank == 0:
+                    time.sleep(0.1)  # another rank meets what a dead group has left, if it does
+                dist.destroy_process_group(part)
+                dist.destroy_process_group(twin)
+        meet("over")
+    report(wrong)
+    return wrong

@@ -332,19 +332,25 @@ def python_only(group: Group, _: Any, report: Report) -> dict[str, Any]:
 
 
 def paces(group: Group, item: tuple[str, list[int], int], report: Report) -> dict[int, tuple[float, float]]:
-    """Seconds of a collective of so many bytes on gloo and on this backend: medians of turns, on the slowest rank."""
+    """Seconds of a collective of so many bytes on gloo and on this backend: medians of turns, on the slowest rank.
+
+    ``ddp`` is a step of a model with so many bytes of parameters in DistributedDataParallel.
+    """
     kind, sizes, turns = item
     paces_by_size: dict[int, tuple[float, float]] = {}
     with backend(group, "gloo"):
         groups = [dist.new_group(backend=name) for name in ("gloo", "offramp")]
         for size in sizes:
             values, into = torch.ones(size // 4), torch.empty(size // 4)
+            steps = [_ddp_step(size, each) for each in groups] if kind == "ddp" else []
             taken: list[list[float]] = [[], []]
             for turn in range(turns + 1):
                 for k in (0, 1) if turn % 2 else (1, 0):
                     dist.barrier()
                     start = time.perf_counter()
-                    if kind == "all_reduce":
+                    if kind == "ddp":
+                        steps[k]()
+                    elif kind == "all_reduce":
                         dist.all_reduce(into, group=groups[k])
                     else:
                         dist.all_to_all_single(into, values, group=groups[k])
@@ -353,6 +359,19 @@ def paces(group: Group, item: tuple[str, list[int], int], report: Report) -> dic
                     taken[k].append(float(took))
             paces_by_size[size] = statistics.median(taken[0][1:]), statistics.median(taken[1][1:])
     return paces_by_size
+
+
+def _ddp_step(size: int, group: Any) -> Callable[[], None]:
+    width = math.isqrt(size // 16)
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width, bias=False) for _ in range(4)))
+    parallel = torch.nn.parallel.DistributedDataParallel(model, process_group=group)
+    values = torch.ones(8, width)
+
+    def step() -> None:
+        parallel.zero_grad()
+        parallel(values).sum().backward()
+
+    return step
 
 
 def observed(group: Group, _: Any, report: Report) -> dict[str, Any]:

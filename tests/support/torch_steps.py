@@ -27,6 +27,8 @@ OTHERS: Final = (
     *("bool", "complex64", "uint16", "uint32", "uint64"),
     *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
 )
+REFUSED: Final = ("int16",)
+"""Numbers that gloo does not sum: its barrier behind an asynchronous sum fails on some ranks, and waits on others."""
 SHAPES: Final = ((), (0,), (1,), (7,), (2, 3), (5, 4, 3), (64,), (300,), (3, 1000), (20_000,))
 LAYOUTS: Final = ("plain", "plain", "transposed", "gaps", "offset")
 OPERATIONS: Final = ("SUM", "SUM", "SUM", "AVG", "MAX", "MIN", "PRODUCT")
@@ -101,7 +103,7 @@ def steps_of(seed: int, size: int) -> list[Step]:
                 shape,
                 operation,
                 rng.randrange(len(groups[at])),
-                rng.random() < 0.4 and dtype in NUMBERS,
+                rng.random() < 0.4 and dtype in NUMBERS and dtype not in REFUSED,
                 rng.randrange(1 << 30),
                 ranks,
             )
@@ -217,8 +219,9 @@ class Player:
             size = self._size(step)
             if step.dtype == "bool":
                 raise ValueError("a mean of bool")
-            whole = tensor.is_floating_point() or tensor.is_complex()
-            tensor.copy_(tensor / size if whole else torch.div(tensor, size, rounding_mode="trunc"))
+            parts = (tensor.real, tensor.imag) if tensor.is_complex() else (tensor,)
+            for part in parts:
+                part.div_(size, rounding_mode=None if part.is_floating_point() else "trunc")
 
     def _ended(self, step: Step, work: Any, end: Callable[[], None]) -> None:
         """End a step now, or later where it is asynchronous."""

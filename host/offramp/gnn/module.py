@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from offramp.gnn.arguments import agree, rank_rows, tag_fields, tag_input
 from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
@@ -86,6 +87,9 @@ def _check(module: nn.Module) -> None:
         if isinstance(layer, torch.jit.ScriptModule):
             kind = type(layer).__name__
             raise CannotDistributeError(f"{name or 'module'} ({kind}): is compiled; distribute it before")
+    for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+        if is_lazy(tensor):
+            raise CannotDistributeError(f"{name}: is lazy, without a shape so far; call the module once before")
 
 
 class DistributedModule(nn.Module):

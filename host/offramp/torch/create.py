@@ -16,6 +16,7 @@ from torch.distributed import distributed_c10d
 
 from offramp.torch import build
 from offramp.torch.dispatcher import BackendDispatcher
+from offramp.torch.names import store_of_group
 from offramp.torch.on_signal import dump_on_signal
 from offramp.torch.pipelines import watch_pipelines
 from offramp.torch.place import OffloadGroup
@@ -61,14 +62,15 @@ def create(options: Any) -> Any:
     timeout = seconds if isinstance(seconds, timedelta) else timedelta(seconds=float(seconds))
     size, rank = options.group_size, options.group_rank
     ranks = list(options.global_ranks_in_group) or list(range(size))
-    inner = dist.ProcessGroupGloo(options.store, rank, size, timeout)
+    store = store_of_group(options.store, rank)
+    inner = dist.ProcessGroupGloo(store, rank, size, timeout)
     inner.options.global_ranks_in_group = list(options.global_ranks_in_group)
     inner.options.group_name = options.group_id
     inner._set_sequence_number_for_group()
     settings = network(_rank(options))
     if settings is not None and settings.dump is not None:
         dump_on_signal()
-    return wrapped(inner, _nccl(options, timeout), options.store, ranks, options.group_id, timeout, settings)
+    return wrapped(inner, _nccl(options, store, timeout), store, ranks, options.group_id, timeout, settings)
 
 
 def wrapped(
@@ -84,7 +86,6 @@ def wrapped(
     watch_pipelines()
     place = OffloadGroup(inner.rank(), inner.size(), tuple(ranks), name, store, timeout)
     dispatcher = BackendDispatcher(place, settings, wrapped)
-    dispatcher.inner = inner
     compiled = extension()
     if compiled is None:
         from offramp.torch.fallback import PythonGroup
@@ -108,7 +109,7 @@ def _rank(options: Any) -> int:
     return int(dist.get_rank() if dist.is_initialized() else options.group_rank)
 
 
-def _nccl(options: Any, timeout: timedelta) -> Any:
+def _nccl(options: Any, store: Any, timeout: timedelta) -> Any:
     """NCCL's backend if PyTorch has NCCL and each rank has its own GPU; else None."""
     if not (torch.cuda.is_available() and dist.is_nccl_available()):
         return None
@@ -118,8 +119,8 @@ def _nccl(options: Any, timeout: timedelta) -> Any:
     backend_options._timeout = timeout
     backend_options.global_ranks_in_group = list(options.global_ranks_in_group)
     backend_options.group_name = options.group_id
-    store = c10d.PrefixStore("nccl/", options.store)
-    backend = c10d.ProcessGroupNCCL(store, options.group_rank, options.group_size, backend_options)
+    own = c10d.PrefixStore("nccl/", store)
+    backend = c10d.ProcessGroupNCCL(own, options.group_rank, options.group_size, backend_options)
     backend._set_sequence_number_for_group()
     return backend
 

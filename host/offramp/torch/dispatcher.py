@@ -39,9 +39,6 @@ every: weakref.WeakSet[BackendDispatcher] = weakref.WeakSet()
 class BackendDispatcher:
     """The Python side of a group's backend.
 
-    Attributes:
-        inner: gloo's backend of the group, for barriers.
-
     Args:
         place: the group.
         settings: settings of the network; None: gloo runs everything.
@@ -54,7 +51,6 @@ class BackendDispatcher:
         self._wrap = wrap
         self.place, self.settings = place, settings
         self.recorder: Any = None
-        self.inner: Any = None
         self.desc = ""
         self._offloads: list[tuple[str, Offload]] = answering(place, offloads_of(settings)) if settings else []
         self._gloo = Gloo(settings or NetworkSettings())
@@ -129,13 +125,10 @@ class BackendDispatcher:
         return self._lanes[messages]
 
     def _barrier(self, work: Any) -> str:
-        """Queue a barrier behind the offloaded collectives, or leave it to gloo while none has been offloaded.
-
-        Gloo's own barrier waits for gloo's collectives, in the order of the program's calls.
-        """
+        """Queue a barrier behind the collectives, or leave it to gloo while none has been offloaded."""
         if not self._ordered:
             return ""
-        self._lane().put_barrier(self.inner.barrier(), work)
+        self._lane().put_barrier(work)
         return Gloo.name
 
     def _compare(self, about: Any) -> None:
@@ -178,6 +171,7 @@ class BackendDispatcher:
     def abort(self) -> None:
         """Abort whatever waits, at once."""
         self.dump("aborted")
+        self.place.abort()
         self._close(drain=False)
 
     def shutdown(self) -> None:

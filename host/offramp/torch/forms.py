@@ -24,6 +24,8 @@ def start(offload: Offload, call: CollectiveCall, ranks: int) -> Future[None]:
 
 def mean(total: torch.Tensor, ranks: int) -> torch.Tensor:
     """A sum over the ranks divided by their number; integers are rounded towards zero, as NCCL rounds them."""
+    if total.is_complex():  # as two real numbers: a complex quotient is rounded differently in every layout
+        return torch.complex(total.real / ranks, total.imag / ranks)
     return total / ranks if total.is_floating_point() else torch.div(total, ranks, rounding_mode="trunc")
 
 

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from offramp.torch.gloo_threads import wait_until_idle
+from offramp.torch.names import name_of_members
 
 c10d: Any = distributed_c10d
 """The module as Any: its stubs lack what is replaced here."""
@@ -42,6 +43,7 @@ def open_gates() -> None:
         if original is not None:
             _replace(name, original, ours)
     _before(c10d.destroy_process_group, wait_until_idle)
+    c10d._hash_ranks_to_str = _name_of_members(c10d._hash_ranks_to_str)
     number = c10d.ProcessGroup._get_sequence_number_for_group
 
     def sequence_number(self: dist.ProcessGroup) -> int:
@@ -60,6 +62,14 @@ def _replace(name: str, original: Any, ours: Any) -> None:
     for module in (c10d, dist):
         if getattr(module, name, None) is original:
             setattr(module, name, gate)
+
+
+def _name_of_members(original: Any) -> Any:
+    @wraps(original)
+    def gate(ranks: list[int]) -> str:
+        return name_of_members(ranks) if is_ours(None) else str(original(ranks))
+
+    return gate
 
 
 def _before(original: Any, prepare: Any) -> None:

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from offramp.torch import on_gloo
@@ -63,13 +64,19 @@ class Lane:
 
         self._calls.put((open_, str, None))
 
-    def put_barrier(self, gloos: Any, work: Any) -> None:
-        """Queue a barrier: it begins once the collectives before it are over, and ends with gloo's own (``gloos``)."""
+    def put_barrier(self, work: Any) -> None:
+        """Queue a barrier: it begins once the collectives before it are over, also those that fail.
+
+        Gloo's own barrier fails at once on ranks where a collective that fails is not over yet, and waits for them on
+        others.
+        """
 
         def meet() -> None:
+            for each in work.before:
+                with suppress(RuntimeError):
+                    each.get_future().wait()
             wait(self._moving, self._place.timeout.total_seconds())
             self._place.control.barrier().wait()
-            gloos.wait()
             work.complete("")
 
         self._calls.put((meet, lambda error: self._text("barrier", work.about.number, Gloo.name, error), work))

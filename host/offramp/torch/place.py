@@ -75,9 +75,10 @@ class OffloadGroup:
         name = c10d.GroupName(f"offramp:{self.name}:{label}:{ranks[0]}")
         group._set_group_name(name)
         group._set_group_desc(name)
+        # PyTorch's list of names stays without it: PyTorch names groups by its length, the same on all ranks.
         mapping = {self.ranks[rank]: k for k, rank in enumerate(ranks)}
         world, tag = c10d._world, f"ptd:{name}"
-        world.pg_map[group], world.pg_names[group] = ("gloo", store), name
+        world.pg_map[group] = "gloo", store
         world.pg_group_ranks[group], world.pg_backend_config[group] = mapping, "cpu:gloo"
         world.tags_to_pg.setdefault(tag, []).append(group)
         world.pg_to_tag[group] = tag
@@ -86,15 +87,19 @@ class OffloadGroup:
             self._groups[label] = group
         return group
 
+    def abort(self) -> None:
+        """End what waits in the groups."""
+        for group in list(self._groups.values()):
+            group.abort()
+
     def close(self) -> None:
-        """Release the groups that ``destroy_process_group`` has left."""
+        """Release the groups."""
         for group in self._groups.values():
-            name = c10d._world.pg_names.pop(group, None)
+            group.shutdown()
             for known in (c10d._world.pg_map, c10d._world.pg_group_ranks, c10d._world.pg_backend_config):
                 known.pop(group, None)
             tag = c10d._world.pg_to_tag.pop(group, None)
             if tag is not None and group in c10d._world.tags_to_pg.get(tag, []):
                 c10d._world.tags_to_pg[tag].remove(group)
-            if name is not None:
-                c10d._unregister_process_group(name)
+            c10d._unregister_process_group(group.group_name)
         self._groups.clear()

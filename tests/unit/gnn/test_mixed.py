@@ -29,3 +29,9 @@ def test_some_functions_of_rows():
     results = run_workers(gnn_mixed.compare, [names] * 2, print)
     assert [results[name] for name in names[:6]] == ["exact"] * 6
     assert [results[name].partition(":")[0] for name in names[6:]] == ["refused"] * 2
+
+
+def test_an_edge_index_that_is_whole_on_one_rank_is_of_some_edges_on_all():
+    heard = []
+    run_workers(gnn_mixed.some_edges, [None] * 2, heard.append)
+    assert max(heard) < 1e-12

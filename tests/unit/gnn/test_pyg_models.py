@@ -99,3 +99,9 @@ def test_compiled_layers_are_refused_by_name():
 
     with pytest.raises(OfframpError, match=r"inner \(RecursiveScriptModule\): is compiled"):
         gnn.distribute(Net(), gnn_models.graph(torch.float32))
+
+
+def test_layers_without_parameters_so_far_are_refused_by_name():
+    net = torch.nn.Sequential(torch.nn.LazyLinear(4))
+    with pytest.raises(OfframpError, match=r"0\.weight: is lazy, without a shape so far; call the module once"):
+        gnn.distribute(net, gnn_models.graph(torch.float32))

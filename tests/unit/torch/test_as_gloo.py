@@ -16,9 +16,11 @@ pytest.importorskip("torch")
 if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
+import torch
+
 import torch_as_gloo
 import torch_ranks
-from offramp.torch import build, gloo_threads
+from offramp.torch import build, forms, gloo_threads
 from offramp.workers.processes import run_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -92,6 +94,24 @@ def test_a_wait_for_an_offload_ends_with_the_group_s_timeout():
     (line, took), _ = run(torch_as_gloo.endless)
     assert line == "recv 2 on rank 0 of group 0: Timed out waiting 2000ms for the operation to complete"
     assert took > 2
+
+
+def test_a_barrier_is_not_of_the_failures_before_it():
+    _, heard = run(torch_as_gloo.barriers_behind_failures, ranks=3)
+    assert heard == [[]] * 3
+
+
+def test_means_of_complex_numbers_are_those_of_their_parts_in_every_layout():
+    _, heard = run(torch_as_gloo.complex_means, ranks=3)
+    assert heard == [True] * 3
+    total = torch.complex(torch.arange(99.0), torch.arange(99.0) * 7)
+    assert torch.equal(forms.mean(total, 3), torch.complex(total.real / 3, total.imag / 3))
+
+
+@NETWORKS
+def test_groups_of_the_same_ranks_know_nothing_of_those_before_them(settings):
+    _, heard = run(torch_as_gloo.groups_again, settings, ranks=3)
+    assert heard == [[]] * 3
 
 
 def test_the_soak_of_sums_by_a_switch_runs(tmp_path):

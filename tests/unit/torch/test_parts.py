@@ -61,7 +61,7 @@ def test_import_torch_registers_the_backend_and_imports_nothing_heavy(tmp_path):
     )
     out = python(code, tmp_path, points)
     assert "offramp ['cpu', 'cuda']\n" in out
-    parts = [f"offramp.torch.{part}" for part in ("gates", "gloo_threads", "registration", "types")]
+    parts = [f"offramp.torch.{part}" for part in ("gates", "gloo_threads", "names", "registration", "types")]
     modules = ["offramp", "offramp.torch", *parts, "offramp_base", "offramp_base.lazy"]
     assert f"{modules} False" in out
 

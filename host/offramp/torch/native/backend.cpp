@@ -84,6 +84,9 @@ Options summed(Options opts, const Tensors& outputs, int size, Finish& finish) {
       finish.steps.push_back([to = tensor.detach(), size]() mutable {
         if (at::isIntegralType(to.scalar_type(), false)) {
           to.div_(size, "trunc");
+        } else if (to.is_complex()) {  // a complex quotient is rounded differently in every layout
+          at::real(to).div_(size);
+          at::imag(to).div_(size);
         } else {
           to.div_(size);
         }
@@ -123,15 +126,6 @@ class Backend : public c10d::Backend {
         recorder_(std::make_shared<Recorder>(history)),
         dispatcher_(std::make_shared<Dispatcher>(std::move(dispatcher))) {
     watched_.fill(kNever);
-  }
-
-  // Work that gloo's own thread ends holds the dispatcher. That must not have the last reference to gloo's backend, whose
-  // destructor waits for its threads.
-  ~Backend() override {
-    try {
-      tell("forget_gloo");
-    } catch (const std::exception&) {  // at the interpreter's end
-    }
   }
 
   const std::string getBackendName() const override { return name_; }
@@ -480,6 +474,14 @@ class Backend : public c10d::Backend {
     work->input_splits = call.input_splits;
     work->timeout_s = call.timeout.count() / 1e3;
     work->group = getGroupDesc();
+    if (call.type == OpType::BARRIER) {
+      for (auto& each : pending()) {
+        auto* inner = dynamic_cast<InnerWork*>(each.get());
+        if (inner != nullptr && inner->ends_by_itself()) {
+          work->before.push_back(std::move(each));
+        }
+      }
+    }
     std::string route;
     {
       py::gil_scoped_acquire lock;
@@ -578,6 +580,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
       .def_readonly("input_splits", &OffloadWork::input_splits)
       .def_readonly("timeout_s", &OffloadWork::timeout_s)
       .def_readonly("group", &OffloadWork::group)
+      .def_readonly("before", &OffloadWork::before)
       .def("received_from", &OffloadWork::received_from)
       .def("complete", &OffloadWork::complete, py::arg("error") = "", py::call_guard<py::gil_scoped_release>());
 

@@ -139,6 +139,7 @@ class InnerWork : public RecordedWork {
     return work;
   }
 
+  bool ends_by_itself() const { return static_cast<bool>(future_); }
   bool isCompleted() override { return future_ ? Work::isCompleted() : inner_->isCompleted(); }
   bool isSuccess() const override { return future_ ? Work::isSuccess() : inner_->isSuccess(); }
   std::exception_ptr exception() const override { return future_ ? Work::exception() : inner_->exception(); }
@@ -250,6 +251,7 @@ class OffloadWork : public RecordedWork {
   std::vector<int64_t> input_splits;
   double timeout_s = 0;
   std::string group;
+  std::vector<c10::intrusive_ptr<c10d::Work>> before;  // of a barrier: the inner backend's collectives behind which it is
 
   // Begin the profiler's range, once the offload has taken the collective: of one that it declines gloo has its own.
   void profile(const char* title, const std::vector<at::Tensor>& tensors) {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -127,9 +127,7 @@ def plan_halo_features(
         isolated: leave out edges between workers.
     """
     tails = np.repeat(np.arange(graph.vertices), graph.degrees)
-    heads = graph.indices
-    crossing = owner[tails] != owner[heads]
-    closed = graph.degrees + 1.0
+    crossing = owner[tails] != owner[graph.indices]
     own = [np.flatnonzero(owner == worker) for worker in range(workers)]
     if isinstance(bins, (int, BinLimit)):
         on_boundary = np.zeros(graph.vertices, np.bool_)
@@ -141,27 +139,19 @@ def plan_halo_features(
             [[np.sort(np.searchsorted(own[w], part)) for part in parts] for w, parts in enumerate(layer)]
             for layer in packed
         ]
-    states: list[npt.NDArray[np.int64]] = []
-    weights = []
-    first_bin = _bin_of(graph.vertices, own, layers[0])
-    for worker, vertices in enumerate(own):
-        into = crossing & (owner[tails] == worker)
-        remote = distinct(heads[into]) if not isolated else np.zeros(0, np.int64)
-        remote = remote[np.lexsort((remote, first_bin[remote], owner[remote]))]
-        states.append(np.concatenate([vertices, remote]))
-        squares = 1 / (closed[heads[into]] * closed[tails[into]])
-        weights.append(np.bincount(heads[into], squares, graph.vertices).astype(np.float64))
-    position = np.zeros(graph.vertices, np.int64)
+    states, weights = _states(graph, owner, own, _bin_of(graph.vertices, own, layers[0]), isolated=isolated)
     messages = [
         _messages(owner, own, states, weights, _bin_of(graph.vertices, own, each), number * (len(layers) > 1))
         for number, each in enumerate(layers, 1)
     ]
+    position = np.zeros(graph.vertices, np.int64)
+    pool = _pool(graph, own, states)
     plans = []
     for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
         position[ids] = np.arange(len(ids))
         mine = (owner[tails] == worker) & ~(crossing if isolated else np.zeros_like(crossing))
         rows = np.concatenate([position[tails[mine]], np.arange(len(vertices))])
-        columns = np.concatenate([position[heads[mine]], np.arange(len(vertices))])
+        columns = np.concatenate([position[graph.indices[mine]], np.arange(len(vertices))])
         adjacency = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vertices), len(ids)))
         adjacency.sort_indices()
         first, *later = (
@@ -169,9 +159,30 @@ def plan_halo_features(
             for each, (sends, receives) in zip(layers, messages, strict=True)
         )
         of_first = first.bins, first.sends, first.receives
-        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, *of_first, later=later))
-    pool = _pool(graph, own, states)
-    return [replace(plan, pool=pool) for plan in plans]
+        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, *of_first, pool, later))
+    return plans
+
+
+def _states(
+    graph: Graph,
+    owner: npt.NDArray[np.int32],
+    own: list[npt.NDArray[np.int64]],
+    bin_of: npt.NDArray[np.int64],
+    *,
+    isolated: bool,
+) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.float64]]]:
+    """Vertices of each worker's state, received ones by sender and bin; and the weight of each vertex there."""
+    tails, heads = np.repeat(np.arange(graph.vertices), graph.degrees), graph.indices
+    crossing, closed = owner[tails] != owner[heads], graph.degrees + 1.0
+    states, weights = [], []
+    for worker, vertices in enumerate(own):
+        into = crossing & (owner[tails] == worker)
+        remote = distinct(heads[into]) if not isolated else np.zeros(0, np.int64)
+        remote = remote[np.lexsort((remote, bin_of[remote], owner[remote]))]
+        states.append(np.concatenate([vertices, remote]))
+        squares = 1 / (closed[heads[into]] * closed[tails[into]])
+        weights.append(np.bincount(heads[into], squares, graph.vertices).astype(np.float64))
+    return states, weights
 
 
 _Messages = list[list[HaloMessage]]

@@ -144,7 +144,12 @@ def choose_recomputed(
     remote = remote[~mine[remote]]
     for state in range(1, layers):
         limit = _FETCHES * cost * widths[state] / _COMPUTATIONS
-        first = {u: _missing(graph, mine, there, u, state, widths, limit) for u in remote.tolist()}
+        alone = _prices(graph, remote, widths[state - 1], widths[state])
+        if state == 1:  # all else are features
+            there[1, remote[alone < limit]] = True
+            continue
+        candidates = remote[(alone < limit) & ~there[state, remote]].tolist()
+        first = {u: _missing(graph, mine, there, u, state, widths, limit) for u in candidates}
         for u, (price, _) in sorted(first.items(), key=lambda each: (each[1][0], each[0])):
             price, needed = _missing(graph, mine, there, u, state, widths, limit)
             if price < limit:
@@ -170,13 +175,18 @@ def _missing(
     level = np.array([vertex])
     for number in range(state, 0, -1):
         level = level[~mine[level] & ~there[number, level]]
-        into, out = widths[number - 1], widths[number]
-        price += float((graph.degrees[level] + 1).sum() * into + DENSE_COST * len(level) * into * out)
+        price += float(_prices(graph, level, widths[number - 1], widths[number]).sum())
         needed.append((number, level))
         if price >= limit or not len(level):
             break
         level = _neighbours(graph, level)
     return price, needed
+
+
+def _prices(graph: Graph, vertices: IntArray, into: int, out: int) -> npt.NDArray[np.float64]:
+    """Cost of a state of each vertex, given those of its neighbours."""
+    prices: npt.NDArray[np.float64] = (graph.degrees[vertices] + 1) * float(into) + DENSE_COST * into * out
+    return prices
 
 
 def _layers(

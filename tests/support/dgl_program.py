@@ -171,13 +171,13 @@ def main(path: Path) -> None:
     """Compare, and write what files other tests read."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    found = {"version": dgl.__version__, "differences": differences(), "refusals": refusals()}
+    results = {"version": dgl.__version__, "differences": differences(), "refusals": refusals()}
     if dist.get_rank() == 0:
         dgl.distributed.partition_graph(graph(), "parts", 2, str(path.parent / "parts"), part_method="random")
         dgl.save_graphs(str(path.parent / "whole.dgl"), [graph()])
         if (path.parent / "bolt").exists():
             read_graphbolt(path.parent / "bolt")
-        path.write_text(json.dumps(found), encoding="utf-8")
+        path.write_text(json.dumps(results), encoding="utf-8")
     dist.barrier()
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from offramp.graph.data import build_graph
 from offramp.graph.hybrid_plan import DENSE_COST, choose_recomputed, fetch_cost, plan_hybrid
@@ -151,3 +152,11 @@ def test_what_does_not_go_with_it(changes, message: str) -> None:
     with pytest.raises(OfframpError) as caught:
         replace(BASE, **changes)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("changes", [{}, {"fetch_cost": _ALL}, {"schedule": "g3", "packing": "ready", "bins": 3}])
+def test_sparse_features(in_group, graph, changes) -> None:
+    sparse = replace(graph, features=sp.csr_matrix(graph.features))
+    settings = replace(BASE, model="gcnii", **changes)
+    losses, gradients, _, _ = run(in_group, sparse, settings)
+    assert_as_alone(graph, replace(settings, packing="alike", bins=None), losses, gradients)

@@ -61,7 +61,7 @@ PUBLISHED: Final = {
             _FULL_GRAPH,
             PublishedValue("partition", "g3-literal", "algorithm 2 mostly ends in a cycle; g3 guards its swaps"),
             PublishedValue("schedule", "g3", "plain works through a switch as well"),
-            PublishedValue("packing", "ready", "one set of bins has the rows of both directions in one message"),
+            PublishedValue("packing", "ready", "one set of bins has its blocks in memory once, not for each layer"),
             PublishedValue("hidden", 16, _HIDDEN),
         ),
     ),

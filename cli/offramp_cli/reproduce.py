@@ -128,7 +128,7 @@ def reproduce(settings: ReproduceSettings, referee: RefereeSettings, outputs: Re
 def _place(mechanism: Mechanism) -> str:
     """Where a mechanism is and what tests it."""
     folder, _, test = mechanism.test.partition("/")
-    return f"host/offramp/{mechanism.file}, tests/unit/{folder}/test_{test}" if mechanism.file else "not built"
+    return f"host/offramp/{mechanism.file}, tests/unit/{folder}/test_{test}"
 
 
 def _seconds(item: Item, referee: RefereeSettings, settings: ReproduceSettings) -> float:

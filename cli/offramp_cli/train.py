@@ -90,7 +90,7 @@ class TrainingOutput(Result):
     SwitchOptions,
     TrainingOutput,
     example="train --graph karate --workers 2 --propagator p2p --epochs 5 --json -",
-    systems=("switchgnn", "g3", "bns-gcn", "pipegcn", "sar", "sylvie"),
+    systems=("switchgnn", "g3", "bns-gcn", "neutronstar", "pipegcn", "sar", "sylvie"),
 )
 def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutput) -> None:
     """Train a graph neural network whose boundary features travel between workers, or through a switch."""

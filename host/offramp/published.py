@@ -61,6 +61,7 @@ PUBLISHED: Final = {
             _FULL_GRAPH,
             PublishedValue("partition", "g3-literal", "algorithm 2 mostly ends in a cycle; g3 guards its swaps"),
             PublishedValue("schedule", "g3", "plain works through a switch as well"),
+            PublishedValue("packing", "ready", "one set of bins has its blocks in memory once, not for each layer"),
             PublishedValue("hidden", 16, _HIDDEN),
         ),
     ),
@@ -71,6 +72,16 @@ PUBLISHED: Final = {
             _FULL_GRAPH,
             PublishedValue("partition", "metis", "auto takes METIS where it is installed"),
             PublishedValue("schedule", "sequential", "plain works through a switch as well"),
+            PublishedValue("hidden", 16, _HIDDEN),
+        ),
+    ),
+    "neutronstar": PublishedDefaults(
+        "train",
+        "G3's section 4.6.1",
+        (
+            _FULL_GRAPH,
+            PublishedValue("partition", "chunk", "auto takes METIS's edge cut"),
+            PublishedValue("schedule", "hybrid", "plain works through a switch as well"),
             PublishedValue("hidden", 16, _HIDDEN),
         ),
     ),
@@ -140,6 +151,25 @@ PUBLISHED: Final = {
             PublishedValue("lm_layers", 12, "a small transformer trains from nothing"),
             PublishedValue("lm_width", 768, "a small transformer trains from nothing"),
             PublishedValue("lm_heads", 12, "a small transformer trains from nothing"),
+        ),
+    ),
+    "tape": PublishedDefaults(
+        "train unitg",
+        "UniTG's section 5.4: texts first, on all layers; its three encodings need a large language model",
+        (
+            PublishedValue("mode", "sequential", "texts in bubbles take no time of their own"),
+            PublishedValue("exits", "none", "quartiles save three eighths of the layers"),
+            PublishedValue("microbatches", 1, "a pipeline needs one per stage"),
+        ),
+    ),
+    "glem": PublishedDefaults(
+        "train unitg",
+        "Zhao et al. (ICLR 2023), section 4: the language model learns labels, then E- and M-steps in turn",
+        (
+            PublishedValue("mode", "glem", "texts in bubbles take no time of their own"),
+            PublishedValue("rounds", 2, "one round has no pseudo-labels of the graph neural network"),
+            PublishedValue("exits", "none", "quartiles save three eighths of the layers"),
+            PublishedValue("microbatches", 1, "a pipeline needs one per stage"),
         ),
     ),
     "hermod": PublishedDefaults(

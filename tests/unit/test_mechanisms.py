@@ -22,15 +22,11 @@ DESIGN = {
     "TorchGT": ("4.3.2", "4.3.3", "4.3.4"),
     "UniTG": ("5.3.2", "5.3.3", "5.3.4"),
 }
-NOT_BUILT = {"limits for each layer, ready vertices packed greedily", "GLEM's rounds"}
 
 
 @pytest.mark.parametrize("system", MECHANISMS)
 def test_files_and_tests_exist(system: str) -> None:
     for each in MECHANISMS[system]:
-        assert bool(each.file) == bool(each.test) == (each.what not in NOT_BUILT), each
-        if not each.file:
-            continue
         assert (ROOT / "host" / "offramp" / each.file).is_file(), each
         where, _, name = each.test.partition("::")
         folder, _, file = where.partition("/")
@@ -43,12 +39,11 @@ def test_each_section_of_a_design_has_a_mechanism_in_order() -> None:
     for system, sections in DESIGN.items():
         described = [each.section for each in MECHANISMS[system]]
         assert described == sorted(described)
-        assert {each.section for each in MECHANISMS[system] if each.file} >= set(sections)
+        assert {each.section for each in MECHANISMS[system]} >= set(sections)
 
 
 def test_the_command_prints_them_all() -> None:
     output = CliRunner().invoke(app, ["reproduce", "mechanisms"]).output
     for each in (each for rows in MECHANISMS.values() for each in rows):
         assert each.what in output
-    assert output.count("not built") == len(NOT_BUILT)
     assert max(map(len, output.splitlines())) <= 160

@@ -40,7 +40,7 @@ class MeasureSettings:
     MeasureSettings,
     Plotted,
     example="train unitg --graph karate --stages 2 --epochs 5 --json -",
-    systems=("unitg",),
+    systems=("unitg", "tape", "glem"),
 )
 def unitg(settings: UnitgSettings, measured: MeasureSettings, outputs: Plotted) -> None:
     """Train a deep graph neural network in a pipeline and, in its bubbles, a language model of the vertices."""
@@ -62,7 +62,7 @@ def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
     from offramp.unitg import train_unitg
     from offramp_cli.stages import stages as show_stages
 
-    width = len(str(settings.epochs))
+    width = len(str(settings.all_epochs))
     with show_stages(console) as stage:
         stage("preparing")
         result = train_unitg(
@@ -71,7 +71,7 @@ def _train(console: Console, settings: UnitgSettings, outputs: Plotted) -> None:
             lambda e: stage.advance(
                 f"epoch {e.epoch:{width}}  loss {e.loss:.4f}  val {100 * e.val_accuracy:.1f} %",
                 e.epoch,
-                settings.epochs,
+                settings.all_epochs,
             ),
         )
     if result is None:

@@ -61,11 +61,11 @@ class SylvieCodec(FeatureCodec):
         """Args: plan: the worker's rows; rank: the worker; seed: of the rounding; compact: bounds as bfloat16."""
         self.base = base
         self._rank, self._seed, self._joint, self._compact = rank, seed, joint, compact
-        self._layouts: dict[tuple[str, int, int, int, int], MessageLayout] = {}
+        self._layouts: dict[tuple[str, int, int, int, int, int], MessageLayout] = {}
         ranks = partial(_by_all if pool == "all" else _by_pairs, plan, ranking)
         self._importance = {
-            **{("sent", *_name(m)): p for m, p in ranks(plan.sends)},
-            **{("received", *_name(m)): p for m, p in ranks(plan.receives)},
+            **{("sent", *_name(m)): p for m, p in ranks(plan.all_sends)},
+            **{("received", *_name(m)): p for m, p in ranks(plan.all_receives)},
         }
 
     def encode(self, x: torch.Tensor, message: HaloMessage, key: Key) -> torch.Tensor:
@@ -140,15 +140,15 @@ class Q8(_FixedWidth):
     bits = 8
 
 
-def _name(message: HaloMessage) -> tuple[int, int]:
-    return message.peer, message.bin
+def _name(message: HaloMessage) -> tuple[int, int, int]:
+    return message.layer, message.peer, message.bin
 
 
 def _by_pairs(plan: HaloPlan, ranking: str, messages: Sequence[HaloMessage]) -> list[tuple[HaloMessage, Doubles]]:
     """The importance of each message's rows among all rows of the same pair of workers."""
     pools = []
-    for peer in sorted({message.peer for message in messages}):
-        of = [message for message in messages if message.peer == peer]
+    for pair in sorted({(message.layer, message.peer) for message in messages}):
+        of = [message for message in messages if (message.layer, message.peer) == pair]
         p = importance(plan.degree[np.concatenate([message.rows for message in of])], ranking)
         ends = np.cumsum([len(message.rows) for message in of])
         pools += list(zip(of, np.split(p, ends[:-1]), strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's bins, and how they hang on its messages."""
+"""A worker's bins in a layer, and how they hang on its messages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from offramp.g3.block import BipartiteBlock
 from offramp.g3.store import TensorStore
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from offramp.graph.halo_plan import HaloMessage, HaloPlan
 
 
 class Bins:
-    """Messages are numbered as in ``plan.sends`` and ``plan.receives``.
+    """The bins of layer ``number``; messages are numbered as in ``outgoing`` and ``incoming``.
 
     Attributes:
+        outgoing: messages of this layer's states.
+        incoming: messages of the states of the layer before.
         blocks: one for each bin.
         sends: messages that leave when a bin is computed.
         awaits: numbers of the same messages: their gradients must be back before the bin's turn on the way back.
@@ -34,31 +38,43 @@ class Bins:
         dtype: torch.dtype,
         device: torch.device | None = None,
         store: TensorStore | None = None,
+        number: int = 1,
     ) -> None:
         self._store = store or TensorStore(dtype, device)
-        streamed = Streamed(plan, dtype, device)
+        layer = plan.layer(number)
+        self.outgoing, self.incoming = layer.sends, plan.layer(max(1, number - 1)).receives
+        streamed = Streamed(plan, layer.bins, dtype, device)
         self.blocks: Sequence[BipartiteBlock] = streamed if self._store.streams else streamed.all()
-        self.awaits: list[list[int]] = [[] for _ in plan.bins]
-        for number, message in enumerate(plan.sends):
-            self.awaits[message.bin].append(number)
-        self.sends: list[list[HaloMessage]] = [[plan.sends[number] for number in of] for of in self.awaits]
+        self.awaits: list[list[int]] = [[] for _ in layer.bins]
+        for index, message in enumerate(self.outgoing):
+            self.awaits[message.bin].append(index)
+        self.sends: list[list[HaloMessage]] = [[self.outgoing[index] for index in of] for of in self.awaits]
         message_of = np.full(len(plan.ids), -1)
         place = np.zeros(len(plan.ids), np.int64)
-        for number, message in enumerate(plan.receives):
-            message_of[message.rows] = number
+        for index, message in enumerate(self.incoming):
+            message_of[message.rows] = index
             place[message.rows] = np.arange(len(message.rows))
-        self._sizes = [len(message.rows) for message in plan.receives]
-        self._rows: list[dict[int, tuple[torch.Tensor, torch.Tensor]]] = [{} for _ in plan.receives]
+        self._sizes = [len(message.rows) for message in self.incoming]
+        self._rows: list[dict[int, tuple[torch.Tensor, torch.Tensor]]] = [{} for _ in self.incoming]
         self.needs: list[list[int]] = []
         for index, block in enumerate(self.blocks):
             of = message_of[block.rows]
             self.needs.append(np.unique(of[of >= 0]).tolist())
-            for number in self.needs[-1]:
-                rows = np.flatnonzero(of == number)
+            for each in self.needs[-1]:
+                rows = np.flatnonzero(of == each)
                 places = place[block.rows[rows]]
                 ends = torch.from_numpy(places).to(device), torch.from_numpy(rows).to(device)
-                self._rows[number][index] = self._store.kept(ends[0]), self._store.kept(ends[1])
+                self._rows[each][index] = self._store.kept(ends[0]), self._store.kept(ends[1])
         self.consumers = [sorted(users) for users in self._rows]
+
+    @classmethod
+    def of_layers(
+        cls, plan: HaloPlan, layers: int, dtype: torch.dtype, device: torch.device | None, store: TensorStore | None
+    ) -> list[Bins]:
+        """The bins of each layer; the same object for all where the plan has one set."""
+        if not plan.later:
+            return [cls(plan, dtype, device, store)] * layers
+        return [cls(plan, dtype, device, store, number) for number in range(1, layers + 1)]
 
     def gathered(self, number: int, gradients: Sequence[torch.Tensor | None], width: int) -> torch.Tensor:
         """``(r, width)`` gradient of the rows of received message ``number``: what its bins have found, in order."""
@@ -72,18 +88,20 @@ class Bins:
 
 
 class Streamed(Sequence[BipartiteBlock]):
-    """The blocks of a plan's bins, made when they are taken; the next one is made meanwhile, in a thread.
+    """The blocks of bins, made when they are taken; the next one is made meanwhile, in a thread.
 
     Two blocks at most are in memory: the one that was taken and its follower in the direction of the last step.
     """
 
-    def __init__(self, plan: HaloPlan, dtype: torch.dtype, device: torch.device | None) -> None:
-        self._plan, self._kind = plan, (dtype, device)
+    def __init__(
+        self, plan: HaloPlan, bins: Sequence[npt.NDArray[np.int64]], dtype: torch.dtype, device: torch.device | None
+    ) -> None:
+        self._plan, self._bins, self._kind = plan, bins, (dtype, device)
         self._thread = ThreadPoolExecutor(1, "bins")
         self._next: tuple[int, Future[BipartiteBlock]] | None = None
 
     def __len__(self) -> int:
-        return len(self._plan.bins)
+        return len(self._bins)
 
     @overload
     def __getitem__(self, index: int) -> BipartiteBlock: ...
@@ -111,4 +129,4 @@ class Streamed(Sequence[BipartiteBlock]):
 
     def _block(self, index: int) -> BipartiteBlock:
         plan = self._plan
-        return BipartiteBlock(plan.adjacency, plan.bins[index], plan.ids, plan.degree, *self._kind)
+        return BipartiteBlock(plan.adjacency, self._bins[index], plan.ids, plan.degree, *self._kind)

@@ -69,13 +69,13 @@ class HaloEngine:
         device: device of the features and everything that is computed; main memory by default.
         store: store of what is as large as the worker's part; by default the device.
         """
-        self._model, self._plan, self._schedule = model, plan, schedule
+        self._model, self._schedule = model, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
         self._used: Coding = codec
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._store = store or TensorStore(dtype, device)
-        self._bins = Bins(plan, dtype, device, self._store)
+        self._bins = Bins.of_layers(plan, model.layers, dtype, device, self._store)
         self._step = self._training_step = self._came = 0
         self._first_stage = FirstStage(model, features, self._own, self._store)
         self._stages: list[StageTapes] = []
@@ -106,7 +106,8 @@ class HaloEngine:
         self, number: int, prepared: PreparedTensors, first: torch.Tensor | None
     ) -> tuple[torch.Tensor, PreparedTensors]:
         """State ``number`` of the own rows, and what the next layer prepares: room for the received messages, too."""
-        model, bins, training, last = self._model, self._bins, self._model.training, number == self._model.layers
+        model, bins, training = self._model, self._bins[number - 1], self._model.training
+        last = number == model.layers
         trained = (self._first_stage.trained if number == 1 else (True, True)) if training else (False, False)
         stage = StageTapes(model, number, prepared, first, trained, streams=self._store.streams)
         message = prepared.message
@@ -165,7 +166,7 @@ class HaloEngine:
             after: gradients of what it prepared; other workers' share of the messages' is added.
             first: that of first states, which is added to.
         """
-        model, plan, bins = self._model, self._plan, self._bins
+        model, bins = self._model, self._bins[number - 1]
         parameters = model.of_stage(number)
         before = self._store.zeros(self._rows, model.messages[number - 1])
         of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
@@ -175,7 +176,7 @@ class HaloEngine:
         left = [len(users) for users in bins.consumers]
         held: list[HaloMessage] = []
 
-        expected = plan.sends if number < model.layers else []
+        expected = bins.outgoing if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
 
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
@@ -197,7 +198,7 @@ class HaloEngine:
             for message_number in bins.needs[index] if number > 1 else []:
                 left[message_number] -= 1
                 if not left[message_number]:
-                    message = plan.receives[message_number]
+                    message = bins.incoming[message_number]
                     before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1])
                     held.append(message)
             if self._schedule.asynchronous:
@@ -221,7 +222,7 @@ class HaloEngine:
 
     def _arrivals(self, layer: int, messages: torch.Tensor) -> Arrivals:
         """Arrivals of the messages for layer ``layer + 1``, decoded into ``messages``, which has layer 1's already."""
-        expected = self._plan.receives if layer else []
+        expected = self._bins[layer].incoming if layer else []
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
 
         def accept(index: int, payload: torch.Tensor) -> None:

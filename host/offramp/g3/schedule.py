@@ -20,6 +20,7 @@ class Schedule:
         stale: rows of other workers are those of the epoch before (PipeGCN; Sylvie's asynchronous mode).
         adaptive: whether rows are stale is Sylvie's controller's to say, epoch by epoch.
         isolated: edges between workers are left out (ClusterGCN).
+        recomputes: states of other workers are recomputed where that costs less than fetching them (NeutronStar).
     """
 
     eager: bool = False
@@ -28,6 +29,7 @@ class Schedule:
     stale: bool = False
     adaptive: bool = False
     isolated: bool = False
+    recomputes: bool = False
 
     @property
     def bins(self) -> int:
@@ -43,9 +45,10 @@ SCHEDULES: Final = {
     "stale": Schedule(eager=True, asynchronous=True, boundary_first=True, stale=True),
     "adaptive": Schedule(eager=True, asynchronous=True, boundary_first=True, adaptive=True),
     "isolated": Schedule(isolated=True),
+    "hybrid": Schedule(recomputes=True),
 }
-"""Schedules by name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), and no exchange at
-all."""
+"""Schedules by name: G3's pipeline ablation, one-epoch staleness (always, or as Sylvie decides), no exchange at all,
+and NeutronStar's hybrid."""
 
 
 def schedule_of(name: str) -> Schedule:

@@ -64,7 +64,7 @@ def guarded(mode: Distribution) -> Iterator[None]:
         raise CannotDistributeError("checkpoint recomputes outside of the pass; call it with use_reentrant=True")
 
     def exported(x: Any) -> Any:
-        if tag_of(x) is not None:
+        if tag_of(x) is not None and not mode.paused:
             raise CannotDistributeError("to_dlpack shows the memory of this rank's rows; use gnn.gather(x)")
         return torch._C._to_dlpack(x)
 
@@ -81,7 +81,7 @@ def guarded(mode: Distribution) -> Iterator[None]:
             if original is not None:
                 stack.callback(setattr, owner, name, original)
                 setattr(owner, name, replacement)
-        if "torch._dynamo" in sys.modules:  # else nothing is compiled
+        if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # else nothing is compiled
             stack.enter_context(torch.compiler.set_stance("force_eager"))
         yield
 

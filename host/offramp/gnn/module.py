@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from offramp.gnn import dgl
 from offramp.gnn.arguments import agree, rank_rows, tag_fields, tag_input
 from offramp.gnn.exchanges import PLAIN, PlainExchange, make_exchange
 from offramp.gnn.guards import SharedRandomness
@@ -23,7 +24,7 @@ from offramp_base.errors import OfframpError
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     import torch.distributed as dist
 
@@ -53,7 +54,8 @@ def distribute(
     ``state_dict`` stay what they are.
 
     Args:
-        module: a module of PyG's layers, or any that gathers rows by the sources of edges.
+        module: a module of PyG's layers, or any that gathers rows by the sources of edges; or of DGL's, which is then
+            called with :func:`~offramp.gnn.dgl.rank_graph`.
         graph: a :class:`~offramp.gnn.parts.Partition`, or the whole graph, which is then cut by ``auto``.
         group: ranks, where the graph is whole; by default those of the default group, or this process alone.
         codec: codec of halo rows: ``fp32`` leaves them as they are; else a name of :data:`offramp.codecs.base.CODECS`.
@@ -125,6 +127,8 @@ class DistributedModule(nn.Module):
         for layer in module.modules():
             if type(layer).__name__ in whole_rows:
                 _give_whole_rows(layer)
+        for layer in dgl.layers_of(module):
+            _give_whole_rows(layer, dgl.refuse_dropout)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module.
@@ -177,8 +181,11 @@ class DistributedModule(nn.Module):
         return place
 
 
-def _give_whole_rows(layer: nn.Module) -> None:
-    """Let a layer see own rows and halo while a distributed pass runs, and keep only the own rows of its output."""
+def _give_whole_rows(layer: nn.Module, check: Callable[[nn.Module], None] = lambda _: None) -> None:
+    """Let a layer see own rows and halo while a distributed pass runs, and keep only the own rows of its output.
+
+    ``check`` refuses a layer before it runs.
+    """
     forward = layer.forward
 
     @functools.wraps(forward)
@@ -186,6 +193,7 @@ def _give_whole_rows(layer: nn.Module) -> None:
         mode = active()
         if mode is None or mode.paused:
             return forward(*args, **kwargs)
+        check(layer)
         args, kwargs = mapped(args, extended_rows), mapped(kwargs, extended_rows)
         sets = {
             id(tag.of): tag.of for each in tensors([args, kwargs]) if (tag := tag_of(each)) and tag.role == EXTENDED

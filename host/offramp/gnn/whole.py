@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
+from offramp.gnn.dgl_fields import graph_fields, is_graph
 from offramp.graph.typed import EdgeType
 from offramp_base.errors import OfframpError
 
@@ -32,7 +34,7 @@ class WholeGraph:
 
 
 def read_whole(data: Any) -> WholeGraph:
-    """A graph of one type, or of several where ``data`` has ``node_types``.
+    """A graph of one type, or of several where ``data`` has ``node_types``; also a DGLGraph of one type.
 
     Edges to be predicted (``edge_label_index``) are edges of a type of their own, with ``edge_label`` for data.
 
@@ -52,6 +54,8 @@ def read_whole(data: Any) -> WholeGraph:
 
 
 def _one_type(data: Any) -> WholeGraph:
+    if is_graph(data):
+        data = SimpleNamespace(**graph_fields(data))
     fields = dict(data.to_dict()) if hasattr(data, "to_dict") else dict(vars(data))
     if fields.get("adj_t") is not None:
         raise OfframpError("adj_t: expected edge_index; ToSparseTensor makes a graph that cannot be cut by rows")

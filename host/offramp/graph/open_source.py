@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs from files, as :class:`~offramp.graph.source.GraphSource`: the kind of file follows from its name.
 
-A folder of ``.npy`` files, Parquet files, PyG's ``Data`` in a file, DGL's files, partitions of either, OGB's raw
-files, or what :func:`offramp.graph.load.load` reads, whose edges have both directions.
+A folder of ``.npy`` files, Parquet files, PyG's ``Data`` in a file, DGL's files, partitions of either, GraphBolt's
+data sets, OGB's raw files, or what :func:`offramp.graph.load.load` reads, whose edges have both directions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from offramp.graph.csr import IntArray, rows_of
 from offramp.graph.dgl import open_dgl
 from offramp.graph.distdgl import open_distdgl
+from offramp.graph.graphbolt import METADATA, open_graphbolt
 from offramp.graph.load import load
 from offramp.graph.musae import is_musae
 from offramp.graph.open_typed import (
@@ -54,6 +55,8 @@ def open_source(spec: str, seed: int = 0) -> GraphSource | TypedSource:
         return open_dgl(path)
     if path.suffix == ".json":
         return open_distdgl(path)
+    if (path / METADATA).exists():
+        return open_graphbolt(path)
     if (path / META).exists():
         return open_pyg_partition(path)
     if path.is_dir() and is_typed_ogb(path):

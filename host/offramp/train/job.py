@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.graph.halo_plan import HaloPlan
+from offramp.graph.hybrid_plan import HybridPlan
 from offramp.graph.local_graph import LocalGraph
 from offramp.models import make_model, model_widths
 from offramp.switchgnn.exchange_plan import ExchangePlan
@@ -38,7 +39,8 @@ class WorkerJob:
         counts: ``(3,)`` training, validation and test vertices of the whole graph.
         fan_in: most remote neighbours of any vertex of the whole graph.
         halo: its sends and receives under ``p2p`` with the plain schedule.
-        rows: its sends and receives, and the bins, with the other schedules.
+        rows: its sends and receives, and the bins, with most other schedules.
+        hybrid: its layers with the schedule ``hybrid``.
         received_features: ``(h, F)`` input features of the vertices whose messages come from others; they never change,
             so they are part of the job instead of being sent.
         plans: the switch's plans, if there is one.
@@ -57,6 +59,7 @@ class WorkerJob:
     fan_in: int
     halo: Halo | None = None
     rows: HaloPlan | None = None
+    hybrid: HybridPlan | None = None
     received_features: npt.NDArray[np.float32] | sp.csr_matrix | None = None
     plans: list[Plan] = field(default_factory=list)
     exchange_plans: dict[int, ExchangePlan] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,14 @@ import torch
 
 import offramp
 from offramp.g3.schedule import schedule_of
-from offramp.graph.bins import memory_limit
+from offramp.graph.bins import BinLimit, memory_limit
 from offramp.graph.boundary import Boundary
 from offramp.graph.halo_plan import HaloPlan, plan_halo_features
+from offramp.graph.hybrid_plan import fetch_cost, plan_hybrid
 from offramp.graph.kept import kept_partition
 from offramp.graph.local_graph import split_graph
 from offramp.graph.racks import cross_rack
+from offramp.graph.ready_packing import LayerLimits
 from offramp.models import make_model
 from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
@@ -28,11 +31,14 @@ from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
 from offramp.train.propagators.registry import PROPAGATORS
+from offramp.train.settings import READY
 from offramp.train.switch_plans import plans_of
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
+    from offramp.g3.schedule import Schedule
     from offramp.graph.data import Graph
+    from offramp.graph.hybrid_plan import HybridPlan
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.scheme_plan import SchemePlan
     from offramp.train.settings import TrainSettings
@@ -68,7 +74,9 @@ class PlannedRun:
         by_halo_features = self.settings.by_halo_features
         way = PROPAGATORS.get(self.settings.propagator)
         halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
-        rows = self._rows() if by_halo_features else None
+        hybrid = self.hybrid
+        rows = self._rows() if by_halo_features and hybrid is None else None
+        received = [each.received for each in rows or hybrid or []]
         plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
         return [
@@ -80,7 +88,8 @@ class PlannedRun:
                 fan_in=int(boundary.need.max(initial=0)),
                 halo=halos[worker] if halos else None,
                 rows=rows[worker] if rows else None,
-                received_features=graph.features[rows[worker].received] if rows else None,
+                hybrid=hybrid[worker] if hybrid else None,
+                received_features=graph.features[received[worker]] if received else None,
                 plans=plans,
                 exchange_plans={
                     width: plan_exchange(each, worker, plans.index(each.plan)) for width, each in self.exchanges.items()
@@ -97,19 +106,49 @@ class PlannedRun:
     def _rows(self) -> list[HaloPlan]:
         settings, boundary = self.settings, self.boundary
         schedule = schedule_of(settings.schedule)
-        limit = None
-        if settings.memory_of_bins is not None:
-            messages = make_model(settings, layer_widths(self.graph, settings)).messages
-            size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
-            limit = memory_limit(settings.memory_of_bins, max(messages), max([*messages[1:], self.graph.classes]), size)
         return plan_halo_features(
             self.graph,
             boundary.owner,
             boundary.workers,
-            bins=limit or settings.bins or schedule.bins,
+            bins=self._limits(schedule),
             boundary_first=schedule.boundary_first,
             isolated=schedule.isolated,
         )
+
+    @cached_property
+    def hybrid(self) -> list[HybridPlan] | None:
+        """The workers' layers where states are fetched or recomputed."""
+        settings, boundary = self.settings, self.boundary
+        if not (settings.by_halo_features and schedule_of(settings.schedule).recomputes):
+            return None
+        widths = [*make_model(settings, layer_widths(self.graph, settings)).messages, self.graph.classes]
+        cost = settings.fetch_cost
+        if cost is None:
+            cost = fetch_cost(settings.link_bps, getattr(torch, settings.dtype).itemsize)
+        return plan_hybrid(self.graph, boundary.owner, boundary.workers, widths, cost)
+
+    def _limits(self, schedule: Schedule) -> int | BinLimit | LayerLimits:
+        """What a worker's bins may hold: one limit for all layers, or one for each."""
+        settings, memory = self.settings, self.settings.memory_of_bins
+        messages = make_model(settings, layer_widths(self.graph, settings)).messages
+        widths = [*messages, self.graph.classes]
+        size = torch.finfo(getattr(torch, settings.dtype)).bits // 8
+        count = settings.bins or schedule.bins
+        if settings.packing == READY:
+            if memory is not None:
+                return LayerLimits.of_memory(memory, widths, size, eager=schedule.eager)
+            initial = -(-self.graph.vertices // (self.boundary.workers * count))
+            return LayerLimits.of_targets(initial, widths, eager=schedule.eager)
+        return count if memory is None else memory_limit(memory, max(messages), max(widths[1:]), size)
+
+    def _shares(self) -> dict[str, int]:
+        plans = self.hybrid
+        if plans is None:
+            return {}
+        return {
+            "recomputed_states": sum(plan.recomputed for plan in plans),
+            "fetched_states": sum(plan.fetched for plan in plans),
+        }
 
     def describe(self) -> dict[str, Any]:
         """The settings, the size of the graph and its boundary, and the versions of the software."""
@@ -128,6 +167,7 @@ class PlannedRun:
             "cross_rack_copies": cross_rack(graph, boundary.owner, boundary.workers, self.settings.racks)
             if boundary.workers > 1
             else 0,
+            **self._shares(),
             "schemes": {width: str(each.scheme) for width, each in self.exchanges.items()},
             "blocks": [len(plan.blocks) for plan in self.plans],
             "offramp": offramp.__version__,

@@ -50,6 +50,8 @@ EXACT, FIXED = "fp32", "fixed"
 EXCHANGE, SWITCH = "Exchange", "Switch"
 KEPT, SENT = "kept", "sent"
 """Handling of sums over input features, which never change: exchanged once, or in each epoch."""
+ALIKE, READY = "alike", "ready"
+"""Bins: one set for all layers, or for each layer within its own limit, of vertices that are ready."""
 AUTO_LANES: Final = "auto"
 """Number of lanes of an aggregator chosen for the fewest bytes."""
 _SWITCH_ONLY = "goes with {propagator} switch only"
@@ -71,9 +73,10 @@ class TrainSettings(GraphSettings):
 
     ``schedule`` orders computation and communication: :data:`PLAIN`, or one of :data:`offramp.g3.schedule.SCHEDULES`,
     which exchange neighbours' messages, each worker's in ``bins``: by default as many as suit the schedule, or of a
-    size such that two take at most ``bin_memory`` bytes. Sylvie's controller compares rates of descent ``descent_lag``
-    epochs apart. ``link_bps`` emulates network cards of that rate. With ``priorities``, messages and sums of weight
-    gradients are coflows of Hermod's end-host scheduler, in its order or first come, first served.
+    size such that two take at most ``bin_memory`` bytes; ``packing`` says whether all layers have the same. A hybrid
+    fetches states by ``fetch_cost``. Sylvie's controller compares rates of descent ``descent_lag`` epochs apart.
+    ``link_bps`` emulates network cards of that rate. With ``priorities``, messages and sums of weight gradients are
+    coflows of Hermod's end-host scheduler, in its order or first come, first served.
 
     ``codec`` is the format in which features are sent between workers under ``p2p``: unchanged, as the integers that a
     switch would add, or as Sylvie's codes of a few bits, whose number is fixed or decided by its controller or AdaQP;
@@ -148,6 +151,7 @@ class TrainSettings(GraphSettings):
                 "stale": "states of the previous epoch",
                 "adaptive": "Sylvie decides",
                 "isolated": "nothing is sent",
+                "hybrid": "states are fetched or recomputed, by cost (NeutronStar)",
             },
             group=EXCHANGE,
         ),
@@ -160,6 +164,21 @@ class TrainSettings(GraphSettings):
     )
     bin_memory: Annotated[
         int | None, Field("Memory that two bins of a worker may take, instead of bins: 8MB", least=1, unit=BYTES)
+    ] = None
+    packing: Annotated[
+        str,
+        Field(
+            "Bins of the layers",
+            choices={ALIKE: "the same", READY: "by each layer's widths, greedily of vertices that are ready (G3)"},
+        ),
+    ] = ALIKE
+    fetch_cost: Annotated[
+        float | None,
+        Field(
+            "Cost of fetching a value under {schedule} hybrid, in values that a sum over neighbours reads; by default "
+            "8, or as {link_bps} takes",
+            least=0,
+        ),
     ] = None
     worker_memory: Annotated[
         int | None,
@@ -358,6 +377,8 @@ class TrainSettings(GraphSettings):
             ("descent_lag", self.descent_lag != DescentRule.lag),
             ("ranking", self.ranking != "ecdf"),
             ("pool", self.pool != "pairs"),
+            ("packing", self.packing != ALIKE),
+            ("fetch_cost", self.fetch_cost is not None),
             ("link_bps", self.link_bps is not None),
         ):
             if given:
@@ -368,6 +389,10 @@ class TrainSettings(GraphSettings):
     def _check_schedule(self) -> None:
         if self.through_switch:
             raise SettingsError("schedule", "goes with {propagator} p2p or local, not through a switch", self.schedule)
+        if schedule_of(self.schedule).recomputes:
+            self._check_hybrid()
+        elif self.fetch_cost is not None:
+            raise SettingsError("fetch_cost", "goes with {schedule} hybrid only", self.fetch_cost)
         if self.worker_memory is not None and self.device != "cpu":
             raise SettingsError("worker_memory", "goes with {device} cpu only", self.worker_memory)
         if self.codec == FIXED:
@@ -381,6 +406,19 @@ class TrainSettings(GraphSettings):
             raise SettingsError("codec", "goes with {dtype} float32 only", self.codec)
         if self.sample < 1 and not (MODELS.get(self.model).by_sums and CODECS.get(self.codec).samples):
             raise SettingsError("sample", "not with models of attention, nor {codec} sylvie or adaqp", self.sample)
+
+    def _check_hybrid(self) -> None:
+        for field, usual in (
+            ("codec", EXACT),
+            ("sample", 1.0),
+            ("bins", None),
+            ("bin_memory", None),
+            ("packing", ALIKE),
+            ("worker_memory", None),
+            ("priorities", None),
+        ):
+            if getattr(self, field) != usual:
+                raise SettingsError(field, "goes with {schedule} other than hybrid", getattr(self, field))
 
     def _check_codes(self) -> None:
         scheme, free = parse_scheme(self.scheme)

@@ -18,6 +18,7 @@ from offramp.models.neighbourhood import as_features
 from offramp.train.checkpoint import TrainingSnapshot, keep
 from offramp.train.computation import PlainComputation
 from offramp.train.control import AdaptiveControl, open_codec
+from offramp.train.hybrid import HybridComputation
 from offramp.train.propagators.base import Propagator
 from offramp.train.results import Epoch
 from offramp.train.settings import KEPT
@@ -76,6 +77,10 @@ class Trainer(EpochLoop[Epoch]):
             if settings.first_sums == KEPT and not self.model.trains_first_message:
                 channel.keep_first(self.model.layers)
             self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device)
+        elif job.hybrid is not None:
+            store = TensorStore(dtype, device)
+            features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
+            self._computation = HybridComputation(self.model, job.hybrid, features, channel, dtype, device)
         else:
             assert job.rows is not None
             store = TensorStore(dtype, device) if budget is None else MappedStore(dtype)

@@ -102,6 +102,7 @@ class FineTuner:
         self._hooks = GateHooks(gate, model.units(), module_s)
         self._adam = torch.optim.AdamW(model.parameters(), lr=lr)
         self._waiting: list[Label] = []
+        self._pseudo: tuple[torch.Tensor, float] | None = None
         self._precision, self._device = precision, texts.tokens.device
 
     def run(self, steps: int) -> None:
@@ -119,13 +120,29 @@ class FineTuner:
             self._leave(f"{type(fault).__name__}: {' '.join(str(fault).split())}")
         self.progress.seconds += time.perf_counter() - start
 
-    @torch.no_grad()
+    def learn_from(self, pseudo: torch.Tensor, weight: float) -> None:
+        """Learn pseudo-labels as well from now on (GLEM's E-step).
+
+        Args:
+            pseudo: ``(n, classes)`` probabilities of all vertices, of which those without a training label count.
+            weight: their weight in the loss; training labels have the rest.
+        """
+        self._pseudo = pseudo.to(self._device), weight
+
     def embeddings(self, width: int) -> torch.Tensor:
         """``(n, width)`` embeddings of all texts by the weights, each from its vertex's exit; the gate must be open."""
+        return self._of_all(0, width)
+
+    def scores(self, classes: int) -> torch.Tensor:
+        """``(n, classes)`` class scores of all texts, as :meth:`embeddings`."""
+        return self._of_all(1, classes)
+
+    @torch.no_grad()
+    def _of_all(self, part: int, width: int) -> torch.Tensor:
         rows = torch.zeros(len(self._texts.labels), width)
         for number, group in enumerate(self._batches.groups):
             for ids in torch.split(torch.from_numpy(group), _TOGETHER):
-                rows[ids] = self._read(ids, number)[0].cpu()
+                rows[ids] = self._read(ids, number)[part].cpu()
         return rows
 
     def _leave(self, fault: str) -> None:
@@ -138,17 +155,16 @@ class FineTuner:
     def _step(self, step: int) -> None:
         batches, rank = self._batches, self._mailbox.rank
         self._adam.zero_grad(set_to_none=True)
-        exits, losses, embedded = batches.exits(), [], []
+        losses, embedded = [], []
+        exits = batches.exits() if self._pseudo is None else [i for i, group in enumerate(batches.groups) if len(group)]
         for number in exits:
             self._gate.wait()
-            rows = torch.from_numpy(batches.learn(step, number, rank))
-            embedding, scores = self._read(rows, number)
-            loss = functional.cross_entropy(scores, self._texts.labels[rows])
+            loss, read = self._loss(step, number, rank)
             with torch.autograd.set_multithreading_enabled(False):
                 # In this thread: one that all backward passes of a GPU share must not wait at the gate.
                 torch.autograd.backward(loss / len(exits))
             losses.append(loss.item())
-            embedded.append((rows, embedding.detach().cpu()))
+            embedded += read
         self._average(step)
         with self._gate.module("optimiser"):
             self._adam.step()
@@ -162,6 +178,23 @@ class FineTuner:
         self.progress.losses.append(sum(losses) / max(1, len(losses)))
         self.progress.exit_losses.append(losses)
         self._mailbox.forget(step)
+
+    def _loss(self, step: int, number: int, rank: int) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
+        """Loss of a step's texts of an exit, and these texts' vertices and embeddings."""
+        rows = torch.from_numpy(self._batches.learn(step, number, rank))
+        loss, read = torch.zeros((), device=self._device), []
+        gold = 1.0 if self._pseudo is None else 1 - self._pseudo[1]
+        if len(rows):
+            embedding, scores = self._read(rows, number)
+            loss = gold * functional.cross_entropy(scores, self._texts.labels[rows])
+            read.append((rows, embedding.detach().cpu()))
+        if self._pseudo is not None:
+            rows = torch.from_numpy(self._batches.unlabelled(step, number, rank))
+            if len(rows):
+                embedding, scores = self._read(rows, number)
+                loss = loss + self._pseudo[1] * functional.cross_entropy(scores, self._pseudo[0][rows])
+                read.append((rows, embedding.detach().cpu()))
+        return loss, read
 
     def _read(self, rows: torch.Tensor, number: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Embeddings and class scores of texts, in float32."""

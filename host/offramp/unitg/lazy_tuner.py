@@ -77,6 +77,10 @@ class Batches:
         """Training vertices of a group, the same number on all ranks; none if the group has none."""
         return self._pick(self.groups[exit_][self.train[self.groups[exit_]]], step, exit_, rank)
 
+    def unlabelled(self, step: int, exit_: int, rank: int) -> IntArray:
+        """Vertices of a group that are not for training, the same number on all ranks; none if the group has none."""
+        return self._pick(self.groups[exit_][~self.train[self.groups[exit_]]], step, exit_, rank)
+
     def encode(self, step: int, exit_: int, rank: int) -> IntArray:
         """Vertices of a group, in turn."""
         return self._pick(self.groups[exit_], step, exit_, rank)

@@ -46,6 +46,7 @@ class Stage:
     Attributes:
         spans: operations of the training passes, the latest iterations.
         live: largest number of microbatches whose activations were held at once.
+        scores: ``(n, classes)`` class scores of the last evaluation, at the last stage.
     """
 
     def __init__(self, job: UnitgJob, mailbox: Mailbox, gate: Gate, device: torch.device | None = None) -> None:
@@ -67,12 +68,23 @@ class Stage:
             self._trained = int(job.masks[0].sum())
         self._adam = torch.optim.Adam(self.part.parameters, lr=settings.lr) if self.part.parameters else None
         self._forward_s = settings.device_ms / 1000
+        self._pseudo: tuple[torch.Tensor, float] | None = None
         self.spans: list[Done] = []
         self.live = 0
+        self.scores: torch.Tensor | None = None
 
     def use(self, features: torch.Tensor) -> None:
         """Use other input features ``(n, F)`` from now on; at the first stage."""
         self._features = [features[ids.cpu()].to(self._device, self._dtype) for ids in self._ids]
+
+    def learn_from(self, labels: torch.Tensor, weight: float) -> None:
+        """Learn pseudo-labels as well from now on (GLEM's M-step); at the last stage.
+
+        Args:
+            labels: ``(n,)`` classes of all vertices, of which those without a training label count.
+            weight: their weight in the loss; training labels have the rest.
+        """
+        self._pseudo = labels.to(self._device), weight
 
     def numeric(self) -> torch.Tensor:
         """The data set's own features ``(n, F)``, dense."""
@@ -119,6 +131,7 @@ class Stage:
         self.part.model.eval()
         self._mailbox.forget(step)
         sums = torch.zeros(4, dtype=torch.float64)
+        rows = sum(len(ids) for _, _, ids in pieces)
         for number, view, ids in pieces:
             op = Op(backward=False, microbatch=number)
             x = self._features[number] if self._place.first else self._receive(step, op, len(ids))
@@ -127,6 +140,10 @@ class Stage:
             out = self._computed(x, view)
             if self._place.last:
                 self._score(out, ids, sums)
+                if number == 0:
+                    self.scores = out.new_zeros(rows, out.shape[1])
+                assert self.scores is not None
+                self.scores[ids] = out
             else:
                 self._send(step, op, out)
         return sums.tolist()
@@ -140,7 +157,7 @@ class Stage:
 
         def work() -> torch.Tensor:
             out = self._computed(x, self._views[m])
-            return self._score(out, self._ids[m], sums) / max(1, self._trained) if self._place.last else out
+            return self._loss(out, self._ids[m], sums) if self._place.last else out
 
         out = self._timed(step, op, self._forward_s, work)
         if not self._place.last:
@@ -178,6 +195,16 @@ class Stage:
         if self._place.resumes_after(op):
             self._gate.resume()
         return result
+
+    def _loss(self, scores: torch.Tensor, ids: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+        """A piece's share of the loss, which is a mean over training vertices, with one over pseudo-labels."""
+        gold = self._score(scores, ids, sums) / max(1, self._trained)
+        if self._pseudo is None:
+            return gold
+        labels, weight = self._pseudo
+        rest = ~self._masks[0, ids]
+        total = nn.functional.cross_entropy(scores[rest], labels[ids][rest], reduction="sum")
+        return (1 - weight) * gold + weight * total / max(1, len(self._labels) - self._trained)
 
     def _score(self, scores: torch.Tensor, ids: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
         """The sum of the losses of a piece's training vertices, 0 if it has none."""

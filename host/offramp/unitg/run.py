@@ -14,7 +14,7 @@ from offramp.unitg.collaborator import Collaborator
 from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.rank import Rank
 from offramp.unitg.results import StageRecord, UnitgEpoch, UnitgResult
-from offramp.unitg.settings import COLOCATED, SEQUENTIAL, UnitgSettings
+from offramp.unitg.settings import COLOCATED, GLEM, UnitgSettings
 from offramp.workers.epochs import EpochLoop, RankResult, require_finite
 from offramp.workers.launch import open_launcher
 
@@ -30,7 +30,7 @@ class BothModels(RankResult[UnitgEpoch, StageRecord]):
     """Rank 0's results of both models.
 
     Attributes:
-        gnn_seconds: time from the start of the first epoch to the end of the last.
+        gnn_seconds: time from the start of the first epoch to the end of the last, of all rounds.
         whole: final accuracies, with the edges between microbatches.
     """
 
@@ -67,23 +67,30 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
         steps = settings.lm_epochs * job.corpus.batches.steps_of_epoch() if job.corpus else 0
         group.sum(torch.zeros(1))
         start = time.perf_counter()
-        rank.start_lm(steps)
-        if settings.mode == SEQUENTIAL:
-            rank.finish_lm()
-            group.sum(torch.zeros(1))
-        if settings.mode == COLOCATED:
-            rank.gate.open_for_good()
-        else:
-            rank.ready()
-        begun = time.perf_counter()
-        epochs = UnitgEpochs(group, job, rank).run(report if group.rank == 0 else lambda _: None)
-        gnn_seconds = time.perf_counter() - begun
+        loop, gnn_seconds = UnitgEpochs(group, job, rank), 0.0
+        epochs: list[UnitgEpoch] = []
+        for number in range(settings.rounds):
+            rank.start_lm(steps)
+            if settings.in_turn:
+                rank.finish_lm()
+                group.sum(torch.zeros(1))
+            if settings.mode == GLEM:
+                loop.maximise()
+            if settings.mode == COLOCATED:
+                rank.gate.open_for_good()
+            else:
+                rank.ready()
+            begun = time.perf_counter()
+            epochs += loop.round(report if group.rank == 0 else lambda _: None)
+            gnn_seconds += time.perf_counter() - begun
+            if settings.mode == GLEM and number + 1 < settings.rounds:
+                loop.expect()
         rank.finish_lm()
         group.sum(torch.zeros(1))
         if group.rank == 0:
             rank.save()
         seconds = time.perf_counter() - start
-        whole = _shares(group, rank.stage.evaluate_whole(2 * settings.epochs + 2), job)[1:]
+        whole = _shares(group, rank.stage.evaluate_whole(2 * settings.all_epochs + 2), job)[1:]
         stages = group.gather(rank.record(), StageRecord)
     if stages is None:
         return None
@@ -95,15 +102,42 @@ class UnitgEpochs(EpochLoop[UnitgEpoch]):
 
     def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:
         self._group, self._job, self._rank = group, job, rank
-        self.epochs = job.settings.epochs
-        self._collaborator, self._embedded = Collaborator(self.epochs), 0
+        self.epochs = 0
+        self._collaborator, self._embedded = Collaborator(job.settings.all_epochs), 0
         self._numeric = rank.stage.numeric() if rank.table is not None else None
+
+    def round(self, report: OnEpoch) -> list[UnitgEpoch]:
+        """Train for the epochs of a round."""
+        self.done, self.epochs = self.epochs, self.epochs + self._job.settings.epochs
+        return self.run(report)
+
+    def maximise(self) -> None:
+        """Prepare GLEM's M-step: embeddings as features, and the classes that the language model finds most likely."""
+        job, rank = self._job, self._rank
+        assert rank.tuner is not None
+        if rank.table is not None:
+            rank.table.put(torch.arange(len(job.whole.ids)), rank.tuner.embeddings(job.widths[0]))
+        if job.place.last:
+            classes = rank.tuner.scores(job.widths[-1]).argmax(1)
+            rank.stage.learn_from(classes, job.settings.gnn_pseudo)
+
+    def expect(self) -> None:
+        """Prepare GLEM's E-step: the probabilities that the graph neural network gives to each vertex's classes."""
+        job, rank = self._job, self._rank
+        if not job.settings.dropout:  # an epoch with dropout ends with an evaluation
+            rank.stage.evaluate(2 * self.epochs + 1)
+        pseudo = torch.zeros(len(job.whole.ids), job.widths[-1], dtype=torch.float64)
+        if job.place.last:
+            assert rank.stage.scores is not None
+            pseudo += rank.stage.scores.double().softmax(1).cpu()
+        assert rank.tuner is not None
+        rank.tuner.learn_from(self._group.sum(pseudo).float(), job.settings.lm_pseudo)
 
     def epoch(self, number: int) -> UnitgEpoch:
         """Make one iteration of the pipeline, after fetching embeddings as features if they are due."""
         settings, rank = self._job.settings, self._rank
         start = time.perf_counter()
-        first = settings.mode == SEQUENTIAL and number == 1
+        first = settings.in_turn and number == self.done + 1
         if (first or self._collaborator.due(number)) and rank.table is not None and self._numeric is not None:
             features, self._embedded = rank.table.features(self._numeric)
             rank.stage.use(features)

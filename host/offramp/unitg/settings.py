@@ -31,9 +31,12 @@ from offramp_base.wire.objects import sendable
 if TYPE_CHECKING:
     from offramp.models.base import Model
 
-INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE = "interleaved", "colocated", "sequential", "alone"
-MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, ALONE)
-"""The language model runs in bubbles; beside the pipeline at any time; before the pipeline; not at all."""
+INTERLEAVED, COLOCATED, SEQUENTIAL, GLEM, ALONE = "interleaved", "colocated", "sequential", "glem", "alone"
+MODES: Final = (INTERLEAVED, COLOCATED, SEQUENTIAL, GLEM, ALONE)
+"""The language model runs in bubbles; beside the pipeline at any time; before the pipeline; in turn with it, each with
+the other's pseudo-labels; not at all."""
+PSEUDO: Final = 0.5
+"""Weight of pseudo-labels unless settings say otherwise."""
 STORED, RECOMPUTED = "stored", "recomputed"
 EXIT_RULES: Final = {
     "centrality": "quartiles of their vertices' degrees",
@@ -51,8 +54,9 @@ class UnitgSettings(GraphSettings):
     """Settings of a run.
 
     ``text`` is an argument of :func:`offramp.unitg.text.vertex_texts`. If ``microbatches`` is None, the auto scheduler
-    chooses. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long and a
-    backward pass twice as long, ``lm_ms`` the same for a module of the language model.
+    chooses. In modes in which the models train in turn, ``rounds`` says how often each does, for ``epochs`` and
+    ``lm_epochs``. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long
+    and a backward pass twice as long, ``lm_ms`` the same for a module of the language model.
     """
 
     text: Annotated[
@@ -96,10 +100,23 @@ class UnitgSettings(GraphSettings):
         str,
         Field(
             "The language model",
-            choices={INTERLEAVED: "in bubbles", COLOCATED: "at any time", SEQUENTIAL: "first", ALONE: "none"},
+            choices={
+                INTERLEAVED: "in bubbles",
+                COLOCATED: "at any time",
+                SEQUENTIAL: "first",
+                GLEM: "first, then each model learns the other's pseudo-labels",
+                ALONE: "none",
+            },
             group=_LM,
         ),
     ] = INTERLEAVED
+    rounds: Annotated[
+        int, Field("How often each model trains, in turn, with {mode} sequential or glem; epochs are of each", least=1)
+    ] = 1
+    lm_pseudo: Annotated[
+        float, Field("Weight of GLEM's pseudo-labels in the language model's loss, alpha", least=0, most=1)
+    ] = PSEUDO
+    gnn_pseudo: Annotated[float, Field("The same in that of the graph neural network, beta", least=0, most=1)] = PSEUDO
     encoder: Annotated[
         str | None,
         Field(
@@ -141,6 +158,11 @@ class UnitgSettings(GraphSettings):
             for field in ("encoder", "embeddings", "save_encoder"):
                 if getattr(self, field) is not None:
                     raise SettingsError(field, "goes with a language model: another {mode}", getattr(self, field))
+        if self.rounds > 1 and not self.in_turn:
+            raise SettingsError("rounds", "goes with {mode} sequential or glem only", self.rounds)
+        for field in ("lm_pseudo", "gnn_pseudo"):
+            if getattr(self, field) != PSEUDO and self.mode != GLEM:
+                raise SettingsError(field, "goes with {mode} glem only", getattr(self, field))
         if self.save_encoder is not None and self.encoder is None:
             raise SettingsError("save_encoder", "goes with {encoder} only", self.save_encoder)
         if self.lm_width % self.lm_heads:
@@ -155,6 +177,16 @@ class UnitgSettings(GraphSettings):
     def heads(self) -> int:
         """Number of attention heads of gat."""
         return 1
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether one model waits while the other trains."""
+        return self.mode in {SEQUENTIAL, GLEM}
+
+    @property
+    def all_epochs(self) -> int:
+        """Epochs of the graph neural network in all rounds."""
+        return self.epochs * self.rounds
 
     @property
     def has_text(self) -> bool:

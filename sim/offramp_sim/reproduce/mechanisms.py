@@ -15,14 +15,14 @@ class Mechanism(NamedTuple):
     Attributes:
         section: section of the paper's design.
         what: the mechanism.
-        file: file below ``host/offramp``; empty: it is not built.
-        test: ``folder/file::test`` below ``tests/unit``, without ``test_`` and ``.py``; empty: it is not built.
+        file: file below ``host/offramp``.
+        test: ``folder/file::test`` below ``tests/unit``, without ``test_`` and ``.py``.
     """
 
     section: str
     what: str
-    file: str = ""
-    test: str = ""
+    file: str
+    test: str
 
 
 MECHANISMS: Final = {
@@ -69,7 +69,18 @@ MECHANISMS: Final = {
             "g3/arrivals.py",
             "train/g3_execution::a_bin_starts_when_its_rows_are_there_and_in_order",
         ),
-        Mechanism("4.4.3", "limits for each layer, ready vertices packed greedily"),
+        Mechanism(
+            "4.4.3",
+            "limits for each layer, ready vertices packed greedily",
+            "graph/ready_packing.py",
+            "graph/ready_packing::as_the_definition_says",
+        ),
+        Mechanism(
+            "4.6.1",
+            "NeutronStar: states fetched or recomputed",
+            "graph/hybrid_plan.py",
+            "train/hybrid::losses_and_gradients_of_the_plain_run",
+        ),
     ),
     "DGS": (
         Mechanism(
@@ -224,7 +235,12 @@ MECHANISMS: Final = {
         Mechanism(
             "5.4.1", "TAPE: the language model first", "unitg/run.py", "unitg/simulate::one_after_the_other_is_the_sum"
         ),
-        Mechanism("5.4.1", "GLEM's rounds"),
+        Mechanism(
+            "5.4.1",
+            "GLEM: pseudo-labels in turn, in rounds",
+            "unitg/run.py",
+            "unitg/rounds::pseudo_labels_of_each_model_teach_the_other",
+        ),
     ),
 }
 """By system, in the order of the papers' sections."""

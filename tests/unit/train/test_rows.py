@@ -28,7 +28,7 @@ from offramp_base.errors import OfframpError
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=6, epochs=3, dtype="float64", schedule="g3", bins=3
 )
-EXACT = [name for name, schedule in SCHEDULES.items() if not (schedule.stale or schedule.adaptive or schedule.isolated)]
+EXACT = [name for name, s in SCHEDULES.items() if not (s.stale or s.adaptive or s.isolated or s.recomputes)]
 
 
 def gradients(graph, run_settings, group, channel) -> list[np.ndarray]:
@@ -179,7 +179,7 @@ def test_golden_settings_errors() -> None:
     for changes, message in (
         (
             {"schedule": "g4"},
-            "schedule g4: expected one of plain, sequential, inter, intra, g3, stale, adaptive, isolated",
+            "schedule g4: expected one of plain, sequential, inter, intra, g3, stale, adaptive, isolated, hybrid",
         ),
         ({"propagator": "switch"}, "schedule g3: goes with propagator p2p or local, not through a switch"),
         ({"codec": "fixed"}, "codec fixed: goes with schedule plain only"),

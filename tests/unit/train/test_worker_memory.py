@@ -52,11 +52,18 @@ def losses(in_group, graph, settings: TrainSettings, budget: MemoryBudget | None
 
 
 @pytest.mark.parametrize(
-    ("model", "codec"), [("gcn", "fp32"), ("sage", "fp32"), ("gat", "fp32"), ("gcnii", "sylvie"), ("dagnn", "fp32")]
+    ("model", "codec", "packing"),
+    [
+        ("gcn", "fp32", "alike"),
+        ("sage", "fp32", "ready"),
+        ("gat", "fp32", "alike"),
+        ("gcnii", "sylvie", "ready"),
+        ("dagnn", "fp32", "alike"),
+    ],
 )
-def test_streamed_bins_have_the_same_bits(in_group, graph, monkeypatch, model: str, codec: str) -> None:
+def test_streamed_bins_have_the_same_bits(in_group, graph, monkeypatch, model: str, codec: str, packing: str) -> None:
     monkeypatch.setattr(first_stage, "ROWS", 7)  # pieces of the first stage too
-    settings = replace(BASE, model=model, codec=codec)
+    settings = replace(BASE, model=model, codec=codec, packing=packing)
     here, weights = losses(in_group, graph, settings)
     streamed, same = losses(in_group, graph, settings, Unlimited())
     assert [epoch[:2] for epoch in streamed] == [epoch[:2] for epoch in here]

@@ -32,7 +32,7 @@ from offramp_base.errors import OfframpError
             "model revgnn: expected one of dagnn, gat, gcn, gcnii, jknet, resgen, revgat, revgcn, sage, sgc",
         ),
         ({"model": "jknet"}, "model jknet: expected one of gat, gcn, gcnii, resgen, revgat, revgcn, sage"),
-        ({"mode": "both"}, "mode both: expected one of interleaved, colocated, sequential, alone"),
+        ({"mode": "both"}, "mode both: expected one of interleaved, colocated, sequential, glem, alone"),
         ({"hidden": 7}, "hidden 7: expected an even number for model revgcn"),
         ({"lm_heads": 3}, "lm_heads 3: expected a divisor of lm_width 16"),
         ({"lm_length": 1}, "lm_length 1: expected at least 2"),

@@ -24,7 +24,7 @@ def open_channel(job: WorkerJob, group: Group) -> Iterator[Propagator | Mailbox]
     Raises:
         OfframpError: the propagator cannot be opened.
     """
-    if job.rows is None:
+    if not job.settings.by_halo_features:
         with PROPAGATORS.get(job.settings.propagator).open(job, group) as propagator:
             yield propagator
     else:

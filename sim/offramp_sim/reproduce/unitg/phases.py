@@ -30,6 +30,8 @@ _SECONDS: Final = {  # table 5.5: GLEM, TAPE, UniTG
     ("revgat", "pubmed"): (13550.53, 12224.39, 1304.79),
     ("revgat", "cora"): (1392.88, 1071.87, 277.69),
 }
+NETWORK_SHARE: Final = 0.89
+"""Share of the graph neural network in TAPE's time, at least, in most cases (section 5.4.1)."""
 _MEGAJOULES: Final = {  # table 5.6: GLEM, TAPE, UniTG
     ("revgcn", "arxiv"): (27.72, 24.49, 1.56),
     ("revgat", "arxiv"): (15.43, 12.86, 1.65),
@@ -91,6 +93,12 @@ class Assumed:
         """Seconds of one fine-tuning of the language model on one GPU."""
         operations = 6 * _LM_WEIGHTS * self.tokens * VERTICES[graph] * self.lm_epochs
         return operations / (_LM_FLOPS * RTX3090.efficiency)
+
+
+def implied_speed(model: str, networks: int, graph: str = "arxiv") -> float:
+    """Pipeline's speed over one device, if TAPE trains ``networks`` and UniTG takes as long as one in a pipeline."""
+    _, tape, unitg = _SECONDS[model, graph]
+    return NETWORK_SHARE * tape / networks / unitg
 
 
 class Phases(NamedTuple):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cluster.read import read_cluster
-from offramp.job.watch import look
+from offramp.cluster import read_cluster
+from offramp.job import look
 from offramp_sim.lab import possible_mode
 
 pytest.importorskip("torch")

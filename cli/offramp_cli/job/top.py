@@ -90,7 +90,8 @@ def _sink(settings: TopSettings, cluster: Cluster) -> Iterator[Send]:
 def _refresh(settings: TopSettings, cluster: Cluster, console: Console, result: Result, send: Send) -> None:
     from rich.live import Live
 
-    from offramp.job.watch import as_json, look
+    from offramp.job import look
+    from offramp.job.watch import as_json
 
     before = None
     done = 0
@@ -125,7 +126,7 @@ def _serve(settings: TopSettings, cluster: Cluster, console: Console, result: Re
     import asyncio
     from importlib.util import find_spec
 
-    from offramp.job.watch import look
+    from offramp.job import look
     from offramp.job.web.server import Watcher, listen, serve
 
     assert settings.web is not None

@@ -77,8 +77,8 @@ module control_port #(
   wire good = status == device_pkg::OK;
   wire of_entries = place[31];
   wire of_ebs = EBS_LINES != 0 && place[31:30] == 1;
-  /* verilator lint_off UNSIGNED */ wire in_ebs = of_ebs && {2'b0, place[29:0]} < EBS_LINES; /* verilator lint_on UNSIGNED */  // without EBS_LINES none is
-  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : in_ebs || place < LINES; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
+  wire in_ebs = of_ebs && place[29:0] >> $clog2(EBS_LINES) == 0;
+  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : in_ebs || place >> $clog2(LINES) == 0; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
   wire of_line = EBS_LINES != 0 && what == LINE;
   wire lists = what == COUNT || of_line && in_ebs;
   wire [2:0] works = !good ? END : what == SET ? WRITE : what == GET ? READ : lists ? LIST : END;

@@ -149,22 +149,22 @@ module frame_check (
 
   // What the beats said by themselves is here before the sums, and waits for them.
   wire whole = {1'b0, total} + 17'd14 <= {6'b0, bytes};
-  reg [15:0] told;
+  reg [15:0] seen;
   always @(posedge clk)
-    told <= {
+    seen <= {
       fault, bytes < 11'd60, to_me || (to_all && arp), arp, whole_arp, for_me, ip, plain && total >= 28 && whole, fragment,
       udp, echo, udp_length, no_sum, my_port
     };
-  wire [2:0] why_bad;
+  wire [2:0] waited_fault;
   wire runt, addressed, is_arp, arp_whole, host, is_ip, ip_whole, in_parts, is_udp, is_echo, udp_whole, sumless, port;
   delay #(
       .WIDTH (16),
       .CYCLES(BEHIND - 2)
   ) waiting (
       .clk(clk),
-      .in (told),
+      .in (seen),
       .out({
-        why_bad, runt, addressed, is_arp, arp_whole, host, is_ip, ip_whole, in_parts, is_udp, is_echo, udp_whole, sumless,
+        waited_fault, runt, addressed, is_arp, arp_whole, host, is_ip, ip_whole, in_parts, is_udp, is_echo, udp_whole, sumless,
         port
       })
   );
@@ -183,7 +183,7 @@ module frame_check (
 
   reg [3:0] outcome;
   always @* begin
-    case (why_bad)
+    case (waited_fault)
       ethernet_pkg::CORRUPT: outcome = udp_pkg::CORRUPT;
       ethernet_pkg::RUNT: outcome = udp_pkg::RUNT;
       ethernet_pkg::JUMBO: outcome = udp_pkg::JUMBO;

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class PacketVerdict(IntEnum):
-    """Outcome of a packet; ``outcome_t`` of the P4 programs, which explains each."""
+    """Outcome of a packet; ``allreduce_outcome_t`` of the P4 programs, which explains each."""
 
     FOREIGN = 0
     MALFORMED = 1

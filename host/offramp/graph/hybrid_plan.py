@@ -185,7 +185,7 @@ def _missing(
 
 def _prices(graph: Graph, vertices: IntArray, into: int, out: int) -> npt.NDArray[np.float64]:
     """Cost of a state of each vertex, given those of its neighbours."""
-    prices: npt.NDArray[np.float64] = (graph.degrees[vertices] + 1) * float(into) + DENSE_COST * into * out
+    prices: npt.NDArray[np.float64] = (graph.degrees[vertices] + 1.0) * into + DENSE_COST * into * out
     return prices
 
 

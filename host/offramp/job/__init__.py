@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from offramp.job.settings import JobSettings as JobSettings
     from offramp.job.steps import step as step
     from offramp.job.steps import tell_progress as tell_progress
+    from offramp.job.watch import look as look
 else:
     __getattr__, __dir__, __all__ = face(
         __name__,
@@ -29,6 +30,7 @@ else:
             "JobPlan": "offramp.job.planner",
             "JobSettings": "offramp.job.settings",
             "link_bytes": "offramp.job.counters",
+            "look": "offramp.job.watch",
             "make_job_plan": "offramp.job.planner",
             "run_job": "offramp.job.run",
             "since": "offramp.job.counters",

@@ -8,7 +8,9 @@ from offramp.switchgnn.telemetry import Disposition, totals
 
 
 def test_the_p4_programs_have_the_same_outcomes() -> None:
-    body = re.search(r"enum bit<8> switchgnn_outcome_t \{(.*?)\}", p4_source("switchgnn/frame.p4").read_text(), re.DOTALL)
+    body = re.search(
+        r"enum bit<8> switchgnn_outcome_t \{(.*?)\}", p4_source("switchgnn/frame.p4").read_text(), re.DOTALL
+    )
     assert body
     constants = re.findall(r"(\w+)\s*=\s*(\d+)", body[1])
     assert [(name, int(value)) for name, value in constants] == [(o.name, int(o)) for o in Disposition]

@@ -208,7 +208,7 @@ def test_ranks_in_one_pool_of_all_workers(graph, ranking: str) -> None:
         for end, messages in (("sent", plan.sends), ("received", plan.receives)):
             for message in messages:
                 expected = [p_of[degree] for degree in plan.degree[message.rows].tolist()]
-                assert codec._importance[end, message.peer, message.bin].tolist() == expected
+                assert codec._importance[end, message.layer, message.peer, message.bin].tolist() == expected
 
 
 def test_a_ranking_without_sylvie_is_refused() -> None:

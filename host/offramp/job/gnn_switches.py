@@ -168,8 +168,10 @@ class GnnNetwork:
             links.append(f"{far.port}@{link}" if self.racks is None else link)
         return links
 
-    def steps(self, plans: Sequence[Plan], number: int, *, share: bool, segments: int) -> list[TransactionStep]:
-        """The agents at workers' links, then each switch with its part of the plans.
+    def steps(
+        self, plans: Sequence[Plan], number: int, *, share: bool = False, segments: int = 1
+    ) -> list[TransactionStep]:
+        """The agents at workers' links, then each switch with its part of the plans; ``segments`` where they share it.
 
         Raises:
             OfframpError: an agent does not answer, or a switch lacks memory; with file and line.

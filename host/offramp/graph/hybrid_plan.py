@@ -185,8 +185,8 @@ def _missing(
 
 def _prices(graph: Graph, vertices: IntArray, into: int, out: int) -> npt.NDArray[np.float64]:
     """Cost of a state of each vertex, given those of its neighbours."""
-    prices: npt.NDArray[np.float64] = (graph.degrees[vertices] + 1.0) * into + DENSE_COST * into * out
-    return prices
+    degree = graph.degrees[vertices].astype(np.float64)
+    return (degree + 1.0) * into + DENSE_COST * into * out
 
 
 def _layers(

@@ -276,7 +276,7 @@ module chip_engines #(
       `STREAM(requests, 128)
       skid_buffer #(
           .WIDTH(145)
-      ) before (
+      ) look_ups (
           .*,
           .in_data({packet_keep, packet_last, packet_data}),
           .in_valid(packet_valid && packet_target == EBS),

@@ -10,7 +10,7 @@ module control_port #(
     parameter LINES    = 64,
     // Counters, a multiple of 4, 4 or more.
     parameter COUNTERS = 4,
-    // Entries of the larger of that engine's tables, a multiple of 4, up to 65536; 0: there is none.
+    // Entries of the larger of that engine's tables, a power of two, 4 to 65536; 0: there is none.
     parameter ENTRIES  = 0,
     // Lines of ebs_lookup's tables, up to 65536; 0: there are none.
     parameter EBS_LINES = 0,
@@ -54,7 +54,7 @@ module control_port #(
 );
   if (LINES < 2 || (LINES & (LINES - 1)) != 0) begin : wrong_LINES control_port_needs_LINES_a_power_of_two_2_or_more refused (); end
   if (COUNTERS < 4 || COUNTERS % 4 != 0) begin : wrong_COUNTERS control_port_needs_COUNTERS_a_multiple_of_4_4_or_more refused (); end
-  if (ENTRIES < 0 || ENTRIES > 65536 || ENTRIES % 4 != 0) begin : wrong_ENTRIES control_port_needs_ENTRIES_a_multiple_of_4_up_to_65536 refused (); end
+  if (ENTRIES < 0 || ENTRIES > 65536 || (ENTRIES & (ENTRIES - 1)) != 0 || ENTRIES % 4 != 0) begin : wrong_ENTRIES control_port_needs_ENTRIES_of_0_or_a_power_of_two_4_to_65536 refused (); end
   if (EBS_LINES < 0 || EBS_LINES > 65536 || (EBS_LINES & (EBS_LINES - 1)) != 0) begin : wrong_EBS_LINES control_port_needs_EBS_LINES_of_0_or_a_power_of_two_up_to_65536 refused (); end
   if (ENGINES != 4 && ENGINES != 8) begin : wrong_ENGINES control_port_needs_ENGINES_of_4_or_8 refused (); end
 
@@ -78,7 +78,8 @@ module control_port #(
   wire of_entries = place[31];
   wire of_ebs = EBS_LINES != 0 && place[31:30] == 1;
   wire in_ebs = of_ebs && place[29:0] >> $clog2(EBS_LINES) == 0;
-  /* verilator lint_off UNSIGNED */ wire in_table = of_entries ? {2'b0, place[29:0]} < ENTRIES / 4 : in_ebs || place >> $clog2(LINES) == 0; /* verilator lint_on UNSIGNED */  // without ENTRIES none is
+  wire in_entries = ENTRIES != 0 && place[29:0] >> $clog2(ENTRIES / 4) == 0;
+  wire in_table = of_entries ? in_entries : in_ebs || place >> $clog2(LINES) == 0;
   wire of_line = EBS_LINES != 0 && what == LINE;
   wire lists = what == COUNT || of_line && in_ebs;
   wire [2:0] works = !good ? END : what == SET ? WRITE : what == GET ? READ : lists ? LIST : END;

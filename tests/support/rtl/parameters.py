@@ -24,7 +24,7 @@ WRONG: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "FLOAT32S": (2,),
         "DEPTH": (1, 12),
         "COUNTERS": (0, 6),
-        "ENTRIES": (-4, 6, 65540),
+        "ENTRIES": (-4, 2, 12, 131072),
         "EBS_LINES": (-2, 1, 12, 131072),
         "QUANTPACK_DEPTH": (1, 12, 8192),
         "MOST_ANSWER": (2,),
@@ -37,7 +37,7 @@ WRONG: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "control_port": {
         "LINES": (1, 12),
         "COUNTERS": (0, 6),
-        "ENTRIES": (-4, 6, 65540),
+        "ENTRIES": (-4, 2, 12, 131072),
         "EBS_LINES": (-2, 12, 131072),
         "ENGINES": (3, 5),
     },

@@ -99,7 +99,7 @@ module frame_check (
   reg [1:0] summed, joined;  // into either sum, lowest the header's; then the same a cycle later
   reg begins, began;  // a frame
   reg [15:0] extra, joining;  // to the payload's sum: its protocol or its length, where these are summed, too
-  wire [21:0] ip_words, payload_words;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [21:0] ip_words, payload_words; /* verilator lint_on UNUSEDSIGNAL */  // eight words need fewer bits
   reg [18:0] ip_more, payload_more;
   reg [21:0] ip_sum;
   reg [26:0] sum;  // of ICMP or UDP

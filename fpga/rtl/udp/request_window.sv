@@ -50,7 +50,7 @@ module request_window #(
   reg [31:0] now;
 
   wire [BITS-1:0] place = sequence_in[BITS-1:0];
-  wire [31:0] ahead = sequence_in - sequences[place];
+  /* verilator lint_off UNUSEDSIGNAL */ wire [31:0] ahead = sequence_in - sequences[place]; /* verilator lint_on UNUSEDSIGNAL */  // its sign alone
   wire same = sequence_in == sequences[place];
   assign idle = pending == 0 && queued == 0;
 
@@ -77,7 +77,7 @@ module request_window #(
 
   wire [BITS-1:0] answered = heads[answer_source*BITS+:BITS];
   reg [6:0] beat;
-  wire [21:0] words;
+  /* verilator lint_off UNUSEDSIGNAL */ wire [21:0] words; /* verilator lint_on UNUSEDSIGNAL */  // eight words need fewer bits
   sum_words #(
       .WORDS(8)
   ) adder (

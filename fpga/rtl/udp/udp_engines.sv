@@ -217,6 +217,7 @@ module udp_engines #(
   endgenerate
 
   // Echoes and ARP's answers, the request layer's frames, or sums.
+  wire chosen_last, chosen_valid, chosen_ready;
   wire [3:0] turn;
   packet_turns #(
       .COUNT(4)
@@ -227,9 +228,8 @@ module udp_engines #(
   );
   wire [127:0] chosen_data = turn[3] ? sum_data[255:128] : turn[2] ? sum_data[127:0] : turn[1] ? reply_data : echo_data;
   wire [3:0] chosen_count = turn[3] ? sum_count[7:4] : turn[2] ? sum_count[3:0] : turn[1] ? 4'd15 : echo_count;
-  wire chosen_last = |(turn & {sum_last, reply_last, echo_last});
-  wire chosen_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
-  wire chosen_ready;
+  assign chosen_last  = |(turn & {sum_last, reply_last, echo_last});
+  assign chosen_valid = |(turn & {sum_valid, frame_out_valid, echo_valid});
   assign {sum_ready, reply_out_ready, echo_ready} = turn & {4{chosen_ready}};
   skid_buffer #(
       .WIDTH(133)

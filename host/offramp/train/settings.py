@@ -175,8 +175,8 @@ class TrainSettings(GraphSettings):
     fetch_cost: Annotated[
         float | None,
         Field(
-            "Cost of fetching a value under {schedule} hybrid, in values that a sum over neighbours reads; by default "
-            "8, or as {link_bps} takes",
+            "Cost of fetching a value under the hybrid schedule, in values that a sum over neighbours reads; "
+            "by default 8, or as the link takes",
             least=0,
         ),
     ] = None

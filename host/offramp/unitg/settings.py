@@ -111,7 +111,7 @@ class UnitgSettings(GraphSettings):
         ),
     ] = INTERLEAVED
     rounds: Annotated[
-        int, Field("How often each model trains, in turn, with {mode} sequential or glem; epochs are of each", least=1)
+        int, Field("Times that each model trains, in turn (modes sequential and glem), for its epochs", least=1)
     ] = 1
     lm_pseudo: Annotated[
         float, Field("Weight of GLEM's pseudo-labels in the language model's loss, alpha", least=0, most=1)

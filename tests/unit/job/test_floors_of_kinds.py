@@ -15,7 +15,7 @@ import pytest
 from offramp.cluster import Cluster, parse_cluster
 from offramp.job.crossing import crossing_vectors
 from offramp.job.kind import KINDS, CalibrationResult, PlacedJob, kind_of
-from offramp.job.kinds.full_graph import FeatureTransport, FullGraph
+from offramp.job.kinds.full_graph import SWITCHES, FeatureTransport, FullGraph
 from offramp.job.planner import make_job_plan
 from offramp.job.settings import JobSettings
 from random_jobs import as_text, cluster_document, network_floor_s
@@ -88,7 +88,7 @@ def _check(draw: Random, folder: Path, name: str, wanted: Callable[[Cluster], bo
     plan = make_job_plan(job, cluster, (lambda ways, size: CalibrationResult(seconds)) if measured else None)
     counted = 0
     for choice in plan.choices:
-        if choice.step_s is None or choice.way in (FeatureTransport.SWITCH, FeatureTransport.SWITCH_Q8):
+        if choice.step_s is None or choice.way in SWITCHES:
             continue
         between = _of_hosts(placed, _demand(kind, placed, str(choice.way)))
         least = network_floor_s(cluster, [each.name for each in placed.hosts], 0.0, between)

@@ -135,7 +135,7 @@ def _add(process: ResponderProcess, seed: int) -> None:
     """The requester's process."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
-    settings = RequesterSettings(rows=256, stride=64, token=process.token, seed=seed)
+    settings = RequesterSettings(rows=256, stride=64, token=process.token, seed=seed, timeout_s=_HANG_S / 2)
     requester = Requester(program(_FLOWS, "ADDR"), [process.address], settings=settings)
     messages = [np.array([8 * i, 1]).tobytes() for i in range(CELLS)]
     requests = batch(messages, [i % 8 for i in range(CELLS)], [1] * CELLS)

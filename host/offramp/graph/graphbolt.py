@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from offramp.graph.dgl import by_pygs_names
 from offramp.graph.source import GraphSource, in_memory
@@ -18,6 +19,7 @@ METADATA: Final = "metadata.yaml"
 _SPLITS: Final = {"train_set": "train", "validation_set": "val", "test_set": "test"}
 _VERTICES: Final = ("seed_nodes", "seeds")
 """Names of a split's vertices, of DGL 2.1 and later."""
+_MOST_VERTICES: Final = 1 << 32
 
 
 def open_graphbolt(path: Path) -> GraphSource:
@@ -37,8 +39,8 @@ def open_graphbolt(path: Path) -> GraphSource:
     count = nodes[0].get("num")
     if len(nodes) != 1 or len(edges) != 1 or nodes[0].get("type") or edges[0].get("type"):
         raise OfframpError(f"{path / METADATA}: expected one type of vertices and of edges")
-    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        raise OfframpError(f"{path / METADATA}: graph.nodes: num: expected a number, got {count!r}")
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count < _MOST_VERTICES:
+        raise OfframpError(f"{path / METADATA}: graph.nodes: num: expected a number below 2**32, got {count!r}")
     sources, targets = _ends(path, edges[0])
     of_vertices: dict[str, Any] = {}
     of_edges: dict[str, Any] = {}
@@ -59,16 +61,16 @@ def _task(path: Path, facts: dict[str, Any], count: int) -> dict[str, Any]:
                 chosen = next((data[one] for one in _VERTICES if one in data), None)
                 if chosen is None:
                     continue
-                ids = np.asarray(_array(path, chosen)).astype(np.int64)
+                ids = _numbers(path, chosen, "iu")
                 if ids.ndim != 1 or (len(ids) and not 0 <= ids.min() <= ids.max() < count):
                     raise OfframpError(f"{path}: {key}: expected vertices from 0 to {count - 1}")
                 mask = fields.setdefault(f"{name}_mask", np.zeros(count, np.bool_))
                 mask[ids] = True
                 if "labels" in data:
-                    labels = np.asarray(_array(path, data["labels"]))
+                    labels = _numbers(path, data["labels"], "iubf")
                     if labels.shape != ids.shape:
                         raise OfframpError(f"{path}: {key}: expected {len(ids)} labels, got shape {labels.shape}")
-                    fields.setdefault("label", np.full(count, -1, np.int64))[ids] = labels.astype(np.int64)
+                    fields.setdefault("label", np.full(count, -1, np.int64))[ids] = labels
         if fields:
             return fields
     return {}
@@ -88,6 +90,14 @@ def _ends(path: Path, entry: dict[str, Any]) -> tuple[Any, Any]:
     if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind not in "iu":
         raise OfframpError(f"{_beside(path, entry)}: expected integers of shape (2, edges), got shape {ends.shape}")
     return ends[0], ends[1]
+
+
+def _numbers(path: Path, entry: dict[str, Any], kinds: str) -> npt.NDArray[np.int64]:
+    """An array of one of NumPy's kinds of numbers, as integers; -1 where there is none."""
+    array = np.asarray(_array(path, entry))
+    if array.dtype.kind not in kinds:
+        raise OfframpError(f"{_beside(path, entry)}: expected whole numbers, got {array.dtype}")
+    return (np.nan_to_num(array, nan=-1) if array.dtype.kind == "f" else array).astype(np.int64)
 
 
 def _array(path: Path, entry: dict[str, Any]) -> Any:

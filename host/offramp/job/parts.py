@@ -7,7 +7,6 @@ Each is a step of the transaction that deploys the job. What runs on a host runs
 from __future__ import annotations
 
 import contextlib
-import select
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,14 +26,14 @@ from offramp.job.network import interface
 from offramp.job.shared_program import SharedSizes, sizes_for_pages
 from offramp.job.switches import ProgramOnSwitch
 from offramp.job.transaction import TransactionStep
+from offramp.nic.process import STOP_S, end_agent, start_agent
 from offramp.p4src import p4_text
+from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
 _CommandWords = tuple[list[str], list[str], list[str]]
 """Words of a command, of the one that undoes it, and of the one that checks it."""
-_START_S: Final = 30.0
-_STOP_S: Final = 5.0
 _COMMAND_S: Final = 600.0
 _OFFRAMP: Final = ("-m", "offramp")
 _LAST: Final = 300
@@ -81,46 +80,31 @@ class StartedAgent:
         words = [agent.program, "--until-eof", "--socket", agent.socket, "--cores", str(agent.cores)]
         if agent.interface is not None:
             words += ["--port", agent.interface]
-        pipe = subprocess.PIPE
-        try:
-            self._process = subprocess.Popen(
-                command_on(self.host, words), stdin=pipe, stdout=pipe, stderr=pipe, text=True
-            )
-        except OSError as error:
-            raise OfframpError(f"{self.place}: {agent.program}: {error.strerror}") from None
-        assert self._process.stdout is not None
-        if not (select.select([self._process.stdout], [], [], _START_S)[0] and self._process.stdout.readline()):
-            said = self._end()
-            raise OfframpError(f"{self.place}: agent {agent.name} did not start: {said or 'it said nothing'}")
+        with temporary_folder() as folder:
+            try:
+                self._process = start_agent(command_on(self.host, words), Path(folder) / "log")
+            except OSError as error:
+                raise OfframpError(f"{self.place}: {agent.program}: {error.strerror}") from None
+            except OfframpError as error:
+                raise OfframpError(f"{self.place}: agent {agent.name}: {error}") from None
 
     def undo(self) -> None:
-        """End it."""
-        self._end()
+        """End it, by the end of its input, which ssh passes on, or else by signals."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
+        end_agent(process)
 
     def holds(self) -> str:
         """The reason why the agent cannot be used; else empty."""
         if self._process is None or self._process.poll() is not None:
             return f"agent {self.agent.name} of {self.host.name} has ended"
         return ""
-
-    def _end(self) -> str:
-        """End it, if it runs; its last words."""
-        process, self._process = self._process, None
-        if process is None:
-            return ""
-        with contextlib.suppress(OSError):
-            assert process.stdin is not None
-            process.stdin.close()
-        for end in (process.terminate, process.kill):
-            try:
-                process.wait(_STOP_S)
-                break
-            except subprocess.TimeoutExpired:
-                end()
-        process.wait()
-        assert process.stderr is not None
-        with process.stderr, process.stdout or contextlib.nullcontext():
-            return process.stderr.read().strip()[-_LAST:]
 
 
 @dataclass

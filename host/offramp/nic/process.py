@@ -100,24 +100,11 @@ class AgentProcess:
         try:
             return old.wait(STOP_S)
         finally:
-            _end(old)
+            end_agent(old)
 
     def _launch(self, *arguments: str) -> subprocess.Popen[str]:
         program = self._program or agent_program()
-        with self._log.open("a") as log:
-            process = subprocess.Popen(
-                [*self._launcher, str(program), *self._options, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        assert process.stdout is not None
-        if not (select.select([process.stdout], [], [], START_S)[0] and process.stdout.readline()):
-            _end(process)
-            lines = [line for line in self.log.splitlines() if line.startswith("offramp-nic-agent")]
-            raise OfframpError(lines[-1] if lines else f"the agent did not start: {self.log.strip()[-200:]}")
-        return process
+        return start_agent([*self._launcher, str(program), *self._options, *arguments], self._log)
 
     def kill(self) -> None:
         """End it like ``kill -9``."""
@@ -128,10 +115,28 @@ class AgentProcess:
     def stop(self) -> int | None:
         """End it, if it runs; returns its exit code."""
         process, self._process = self._process, None
-        return None if process is None else _end(process)
+        return None if process is None else end_agent(process)
 
 
-def _end(process: subprocess.Popen[str]) -> int:
+def start_agent(command: Sequence[str], log: Path) -> subprocess.Popen[str]:
+    """Start an agent, and wait until it listens; what it says on standard error is appended to a file.
+
+    Raises:
+        OSError: there is no such program.
+        OfframpError: it does not start; the message is its own.
+    """
+    with log.open("a") as file:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file, text=True)
+    assert process.stdout is not None
+    if not (select.select([process.stdout], [], [], START_S)[0] and process.stdout.readline()):
+        end_agent(process)
+        text = log.read_text(errors="replace")
+        lines = [line for line in text.splitlines() if line.startswith("offramp-nic-agent")]
+        raise OfframpError(lines[-1] if lines else f"the agent did not start: {text.strip()[-200:]}")
+    return process
+
+
+def end_agent(process: subprocess.Popen[str]) -> int:
     """End an agent, if it runs; returns its exit code."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)

@@ -40,6 +40,7 @@ def test_edges_features_labels_and_splits(tmp_path: Path, form: str) -> None:
 def _change(tmp_path: Path, change: Any) -> Path:
     folder = tmp_path / "bolt"
     write_set(folder, "numpy")
+    np.save(folder / "words.npy", np.array(["one", "two"]))
     facts = metadata("numpy")
     change(facts)
     (folder / "metadata.yaml").write_text(yaml.safe_dump(facts))
@@ -50,7 +51,9 @@ def _change(tmp_path: Path, change: Any) -> Path:
     ("change", "message"),
     [
         (lambda f: f["graph"]["nodes"].append({"num": 3}), "expected one type of vertices and of edges"),
-        (lambda f: f["graph"]["nodes"][0].update(num="many"), "num: expected a number, got 'many'"),
+        (lambda f: f["graph"]["nodes"][0].update(num="many"), r"num: expected a number below 2\*\*32, got 'many'"),
+        (lambda f: f["graph"]["nodes"][0].update(num=10**15), "num: expected a number below"),
+        (lambda f: f["tasks"][0]["train_set"][0]["data"][0].update(path="words.npy"), "words.npy: expected whole"),
         (lambda f: f["graph"]["edges"][0].update(path="../edges.npy"), "expected a file in the folder"),
         (lambda f: f["graph"]["edges"][0].update(path="feat.npy"), r"expected integers of shape \(2, edges\)"),
         (lambda f: f["feature_data"][0].update(path="none.npy"), "none.npy: expected an array"),

@@ -89,7 +89,7 @@ def test_an_agent_lives_as_long_as_its_step(lab, program):
 
 def test_an_agent_that_does_not_start_says_why(lab, program):
     step = agent_of(lab, program, "refused.sock")
-    with pytest.raises(OfframpError, match=r"^file:1: agent nic did not start: offramp-nic-agent: no such interface$"):
+    with pytest.raises(OfframpError, match=r"^file:1: agent nic: offramp-nic-agent: no such interface$"):
         step.apply()
     missing = agent_of(lab, program.with_name("nothing"))
     with pytest.raises(OfframpError, match=r"file:1: .*nothing: No such file"):

@@ -31,7 +31,7 @@ _SECONDS: Final = {  # table 5.5: GLEM, TAPE, UniTG
     ("revgat", "cora"): (1392.88, 1071.87, 277.69),
 }
 NETWORK_SHARE: Final = 0.89
-"""Share of the graph neural network in TAPE's time, at least, in most cases (section 5.4.1)."""
+"""Fraction of TAPE's time that the graph neural network takes in most cases, or more (section 5.4.1)."""
 _MEGAJOULES: Final = {  # table 5.6: GLEM, TAPE, UniTG
     ("revgcn", "arxiv"): (27.72, 24.49, 1.56),
     ("revgat", "arxiv"): (15.43, 12.86, 1.65),

@@ -36,7 +36,8 @@ class ExchangeProtocol:
         guard_ps: shortest time between two cuts of a host's rate.
         raise_ps: time without a mark after which the rate is raised by 5 Gbit/s.
         passes_pps: pipeline passes per second of each switch; None: free.
-        aggregators: aggregators of the strawman, assigned on demand; None: blocks, in which each vertex has its own.
+        aggregators: aggregators of each of the strawman's leaves, assigned on demand; owners add the sums of leaves.
+            None: blocks, in which each vertex has its own, and the owner's leaf adds them.
     """
 
     acks: Acks = "all"
@@ -63,11 +64,13 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
     neighbour = _joined([block.neighbours + start for block, start in zip(blocks, base[:-1], strict=True)])
     block_of = np.repeat(np.arange(len(blocks)), sizes)
     upload, upload_row, remain = _uploads(plan, base, hosts)
-    # What each leaf sums: its own hosts' contributions, at the owner's leaf everybody's.
+    # What each leaf sums: its own hosts' contributions, at the owner's leaf everybody's; the strawman has one level.
     rows = np.repeat(np.arange(total), need)
     local = np.bincount(leaf_of[owner[neighbour]] * total + rows, minlength=leaves * total)
     local = local.reshape(leaves, total)
-    local[leaf_of[owner], np.arange(total)] = need
+    on_demand = protocol.aggregators is not None
+    if not on_demand:
+        local[leaf_of[owner], np.arange(total)] = need
     left = np.repeat(local.ravel(), chunks).astype(np.int32)
     acks = distinct(rows * hosts + owner[neighbour])
     ack_vertex, ack_host = np.divmod(acks, hosts)
@@ -90,7 +93,9 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         (at.PartitionState.finished, np.zeros(cells, np.uint8)),
         (at.PartitionState.missing, np.repeat(need, chunks).astype(np.int32)),
         (at.PartitionState.got, np.zeros(len(neighbour) * chunks, np.uint8)),
-        (at.PartitionState.mode, np.zeros(cells if protocol.aggregators is not None else 1, np.uint8)),
+        (at.PartitionState.free_aggregators, np.full(leaves, protocol.aggregators or 0, np.int64)),
+        (at.PartitionState.mode, np.zeros(leaves * cells if on_demand else 1, np.uint8)),
+        (at.PartitionState.alone, np.zeros(cells if on_demand else 1, np.uint8)),
         (at.PartitionState.done_round, np.full(hosts, -1, np.int64)),
         (at.PartitionState.pass_free, np.zeros(leaves, np.int64)),
     ):
@@ -101,7 +106,7 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         context.timeout_ps = protocol.timeout_ps
         context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
         context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
-        context.free_aggregators = -1 if protocol.aggregators is None else protocol.aggregators
+        context.on_demand = on_demand
     fan_out = int(need.max(initial=0))
     fetches = max((len(block.neighbours) for block in blocks), default=0) * chunks
     return max(fan_out, hosts, fetches)

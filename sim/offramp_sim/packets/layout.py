@@ -312,8 +312,10 @@ class PartitionState(Calendar):
     done_round: Words  # last round that each host has reported
     end: int
     pass_free: Words  # when each leaf's pipeline is free
-    free_aggregators: int  # strawman: free ones; -1: blocks, every vertex has its own
-    mode: Bytes  # strawman: what a vertex has got
+    on_demand: int  # strawman: aggregators are assigned on demand, as their numbers allow; 0: every vertex has its own
+    free_aggregators: Words  # strawman: free ones of each leaf
+    mode: Bytes  # strawman: what a vertex has got at each leaf
+    alone: Bytes  # strawman: whether the owner has asked for single features, so that sums of leaves count no more
     vertices: int
     passes: int
     fetches: int
@@ -372,6 +374,11 @@ FLOW_ACK: Final = 10
 NOTHING: Final = -1
 ACK_LOST: Final = 1 << 30
 """Flag in the size of a loss: the answer was lost, not the packet."""
+
+# What a vertex has got at a leaf of the strawman.
+UNDECIDED: Final = 0
+AGGREGATED: Final = 1
+DELIVERED: Final = 2
 
 # Sums that are acknowledged.
 ACK_MARKED: Final = 1

@@ -12,6 +12,7 @@ from offramp_sim.packets.layout import (
     ACK,
     ACK_ALL,
     ACK_MARKED,
+    DELIVERED,
     DONE,
     ECN_SHIFT,
     FETCH,
@@ -22,6 +23,7 @@ from offramp_sim.packets.layout import (
     LOW,
     NEVER_PS,
     NOBODY,
+    PARTIAL,
     RAW,
     RESEND,
     RESULT,
@@ -90,13 +92,16 @@ def receive(ctx: PartitionState, me: int, label: int, subject: int, extra: int) 
         return
     if kind == RESULT:
         _finish(ctx, me, a, b, ecn)
+    elif kind == PARTIAL:
+        _take_sum(ctx, me, a, b, c)
     elif kind == RESEND:
         _take(ctx, me, c, a, b)
     elif kind == RAW:
+        first = ctx.leaf_of[ctx.owners[a]] * ctx.vertices
         rows = ctx.rows + a
         for at in range(rows[0], rows[1]):
             vertex = ctx.neighbours[at]
-            if ctx.owners[vertex] == me:
+            if ctx.owners[vertex] == me and ctx.mode[(first + vertex) * ctx.chunks + b] == DELIVERED:
                 _take(ctx, me, vertex, a, b)
 
 
@@ -137,6 +142,18 @@ def _take(ctx: PartitionState, me: int, vertex: int, source: int, chunk: int) ->
     ctx.got[place] = 1
     host_of(ctx, me).progress = ctx.now
     ctx.missing[at] -= 1
+    if ctx.missing[at] == 0:
+        _finish(ctx, me, vertex, chunk, 0)
+
+
+@native
+def _take_sum(ctx: PartitionState, me: int, vertex: int, chunk: int, contributions: int) -> None:
+    """Add a leaf's sum to a vertex, unless the host has asked for the features that are in it."""
+    at = vertex * ctx.chunks + chunk
+    if ctx.finished[at] != 0 or ctx.alone[at] != 0:
+        return
+    host_of(ctx, me).progress = ctx.now
+    ctx.missing[at] -= contributions
     if ctx.missing[at] == 0:
         _finish(ctx, me, vertex, chunk, 0)
 
@@ -192,6 +209,8 @@ def _fetch(ctx: PartitionState, me: int, vertex: int) -> None:
     rows = ctx.rows + vertex
     for chunk in range(chunks):
         if ctx.finished[vertex * chunks + chunk] == 0:
+            if ctx.on_demand == 1:
+                _forget_sums(ctx, vertex, chunk)
             for at in range(rows[0], rows[1]):
                 if ctx.got[at * chunks + chunk] == 0:
                     source = ctx.neighbours[at]
@@ -199,3 +218,17 @@ def _fetch(ctx: PartitionState, me: int, vertex: int) -> None:
                     ctx.fetches += 1
                     label = label_of(FETCH, owner, ctx.short_bytes, 0)
                     send(ctx, host_of(ctx, me).port, label, pair(vertex, chunk), source)
+
+
+@native
+def _forget_sums(ctx: PartitionState, vertex: int, chunk: int) -> None:
+    """Count single features alone from now on: nobody can tell which of them the sums of leaves hold."""
+    at = vertex * ctx.chunks + chunk
+    if ctx.alone[at] != 0:
+        return
+    ctx.alone[at] = 1
+    missing = 0
+    for place in range(ctx.rows[vertex], ctx.rows[vertex + 1]):
+        if ctx.got[place * ctx.chunks + chunk] == 0:
+            missing += 1
+    ctx.missing[at] = missing

@@ -131,7 +131,7 @@ def simulate(
     """
     protocol, framing = protocol or ExchangeProtocol(), framing or Framing()
     if plan is not None:
-        _check(plan, topology, protocol)
+        _check(plan, topology)
     if not 1 <= cores <= MOST_CORES:
         raise OfframpError(f"cores {cores}: expected 1 to {MOST_CORES}")
     if control is not None:
@@ -156,15 +156,13 @@ def simulate(
     return _results(machine, topology, count, exchange=plan is not None)
 
 
-def _check(plan: Plan, topology: Topology, protocol: ExchangeProtocol) -> None:
+def _check(plan: Plan, topology: Topology) -> None:
     if any(block.directed for block in plan.blocks):
         raise OfframpError("plan with partial sums or host-based copies: simulate it with offramp_sim.slot")
     if plan.workers != topology.hosts:
         raise OfframpError(f"plan for {plan.workers} workers: the topology has {topology.hosts} hosts")
     if topology.ways is not None and topology.ways.home.min() < 0:
         raise OfframpError("an exchange in switches: a link joins two hosts: expected a switch at each host")
-    if protocol.aggregators is not None and topology.leaves > 1:
-        raise OfframpError("the strawman aggregates in a single switch: expected a star")
 
 
 def _begin_exchange(machine: SimulationMemory, topology: Topology, protocol: ExchangeProtocol) -> None:

@@ -8,7 +8,9 @@ from typing import Final
 from offramp_base.native.subset import native
 from offramp_sim.packets.layout import (
     ACK,
+    AGGREGATED,
     DATA,
+    DELIVERED,
     DONE,
     ECN_SHIFT,
     FETCH,
@@ -22,15 +24,13 @@ from offramp_sim.packets.layout import (
     RAW,
     RESEND,
     RESULT,
+    UNDECIDED,
     PartitionState,
 )
 from offramp_sim.packets.ports import announce, forward, kind_of_packet, label_of, pair
 from offramp_sim.packets.queues import enqueue
 
 DEAD: Final = -1
-UNDECIDED: Final = 0
-AGGREGATED: Final = 1
-DELIVERED: Final = 2
 
 
 @native
@@ -48,7 +48,7 @@ def switched(ctx: PartitionState, node: int, label: int, subject: int, extra: in
     ecn = (label >> ECN_SHIFT) & 1
     if kind == DATA:
         _add_upload(ctx, leaf, a, b, ecn)
-    elif kind == PARTIAL and ctx.leaf_of[to] == leaf:
+    elif kind == PARTIAL and ctx.leaf_of[to] == leaf and ctx.on_demand == 0:
         _contribute(ctx, leaf, a, b, c, ecn, _passed(ctx, leaf, 1))
     elif kind == ACK and to == NOBODY:
         _spread_ack(ctx, node, a, b, ecn)
@@ -86,7 +86,7 @@ def _add_upload(ctx: PartitionState, leaf: int, vertex: int, chunk: int, ecn: in
     seen[0] = 1
     rows = ctx.rows + vertex
     start = _passed(ctx, leaf, rows[1] - rows[0])
-    if ctx.free_aggregators >= 0:
+    if ctx.on_demand == 1:
         _best_effort(ctx, leaf, vertex, chunk, ecn, start)
         return
     for at in range(rows[0], rows[1]):
@@ -96,7 +96,10 @@ def _add_upload(ctx: PartitionState, leaf: int, vertex: int, chunk: int, ecn: in
 
 @native
 def _contribute(ctx: PartitionState, leaf: int, vertex: int, chunk: int, count: int, ecn: int, time: int) -> None:
-    """Add to a sum; the last contribution sends it to its owner, or to the leaf of its owner."""
+    """Add to a sum; the last contribution sends it to its owner, or to the leaf of its owner.
+
+    The strawman's sums all go to owners, as partial ones unless the leaf had every contribution.
+    """
     cell = _cell(ctx, leaf, vertex, chunk)
     left = ctx.left + cell
     if left[0] == DEAD:
@@ -108,10 +111,14 @@ def _contribute(ctx: PartitionState, leaf: int, vertex: int, chunk: int, count: 
     if left[0] > 0:
         return
     owner = ctx.owners[vertex]
-    if ctx.leaf_of[owner] == leaf:
+    contributions = ctx.left[cell + ctx.leaf_count * ctx.vertices * ctx.chunks]
+    whole = ctx.leaf_of[owner] == leaf
+    if ctx.on_demand == 1:
+        rows = ctx.rows + vertex
+        whole = contributions == rows[1] - rows[0]
+    if whole:
         _emit(ctx, leaf, label_of(RESULT, owner, ctx.data_bytes, marked[0]), pair(vertex, chunk), 0, time)
     else:
-        contributions = ctx.left[cell + ctx.leaf_count * ctx.vertices * ctx.chunks]
         label = label_of(PARTIAL, owner, ctx.data_bytes, marked[0])
         _emit(ctx, leaf, label, pair(vertex, chunk), contributions, time)
 
@@ -131,32 +138,33 @@ def _emit(ctx: PartitionState, leaf: int, label: int, subject: int, extra: int, 
 def _best_effort(ctx: PartitionState, leaf: int, vertex: int, chunk: int, ecn: int, start: int) -> None:
     """The strawman: without a free aggregator, features are delivered unchanged, a copy to each worker."""
     rows = ctx.rows + vertex
-    chunks = ctx.chunks
+    free = ctx.free_aggregators + leaf
     for at in range(rows[0], rows[1]):
         neighbour = ctx.neighbours[at]
         time = start + (at - rows[0]) * ctx.pass_ps
-        mode = ctx.mode + (neighbour * chunks + chunk)
+        cell = _cell(ctx, leaf, neighbour, chunk)
+        mode = ctx.mode + cell
         if mode[0] == UNDECIDED:
             mode[0] = DELIVERED
-            if ctx.free_aggregators > 0:
+            if free[0] > 0:
                 mode[0] = AGGREGATED
-                ctx.free_aggregators -= 1
+                free[0] -= 1
         if mode[0] == AGGREGATED:
             _contribute(ctx, leaf, neighbour, chunk, 1, ecn, time)
-            if ctx.left[_cell(ctx, leaf, neighbour, chunk)] == 0:
-                ctx.free_aggregators += 1
-        elif not _copied(ctx, vertex, at, chunk):
+            if ctx.left[cell] == 0:
+                free[0] += 1
+        elif not _copied(ctx, leaf, vertex, at, chunk):
             label = label_of(RAW, ctx.owners[neighbour], ctx.data_bytes, ecn)
             _emit(ctx, leaf, label, pair(vertex, chunk), 0, time)
 
 
 @native
-def _copied(ctx: PartitionState, vertex: int, until: int, chunk: int) -> bool:
+def _copied(ctx: PartitionState, leaf: int, vertex: int, until: int, chunk: int) -> bool:
     """Whether an earlier hop has sent a copy to the same worker."""
     owner = ctx.owners[ctx.neighbours[until]]
     for at in range(ctx.rows[vertex], until):
         other = ctx.neighbours[at]
-        if ctx.owners[other] == owner and ctx.mode[other * ctx.chunks + chunk] == DELIVERED:
+        if ctx.owners[other] == owner and ctx.mode[_cell(ctx, leaf, other, chunk)] == DELIVERED:
             return True
     return False
 
@@ -164,7 +172,15 @@ def _copied(ctx: PartitionState, vertex: int, until: int, chunk: int) -> bool:
 @native
 def _abandon(ctx: PartitionState, leaf: int, vertex: int, chunk: int) -> None:
     """Give up an aggregator: the owner collects the features itself."""
-    ctx.left[_cell(ctx, leaf, vertex, chunk)] = DEAD
+    cell = _cell(ctx, leaf, vertex, chunk)
+    if ctx.on_demand == 1:
+        mode = ctx.mode + cell
+        if mode[0] == UNDECIDED:
+            mode[0] = DELIVERED
+        elif mode[0] == AGGREGATED and ctx.left[cell] > 0:
+            free = ctx.free_aggregators + leaf
+            free[0] += 1
+    ctx.left[cell] = DEAD
 
 
 @native

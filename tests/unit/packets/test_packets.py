@@ -150,6 +150,32 @@ def test_strawman_delivers_what_its_decisions_say(seed, limit):
     assert run.down_bytes == vectors * PACKET_WIRE_BYTES + alone.B * 84
 
 
+@pytest.mark.parametrize("limit", [0, 10**6])
+def test_strawman_of_leaves_sends_owners_one_sum_of_each_leaf_or_every_feature(limit):
+    boundary = random_boundary(3, workers=8)
+    plan = make_plan(boundary, 2, boundary.B * 2 * 128, "random")
+    topology = leaf_spine(4, 2, 2, LinkProperties())
+    owner = boundary.owner[boundary.vertices]
+    vertex, source = np.repeat(np.arange(boundary.B), np.diff(boundary.indptr)), boundary.neighbours
+    copies = {(u, owner[v]) for v, u in zip(vertex, source, strict=True)}
+    sums = {(v, topology.leaf_of()[owner[u]]) for v, u in zip(vertex, source, strict=True)}
+    run = simulate(topology, plan, protocol=replace(QUIET, aggregators=limit))
+    vectors = plan.chunks * len(sums if limit else copies)
+    assert run.down_bytes == vectors * PACKET_WIRE_BYTES + boundary.workers * 84
+    assert run.fetches == 0
+
+
+@pytest.mark.parametrize("limit", [0, 10, 50, 10**6])
+def test_strawman_of_leaves_ends_where_ports_drop(limit):
+    graph = generate("sbm:n=400,k=8,gamma=2.4,degree=24,homophily=0.2", "1/0/0", 1)
+    boundary = Boundary(graph, partition(graph, 8, "hash"), 8)
+    plan = make_plan(boundary, 2, boundary.B * 2 * 128, "random")
+    run = simulate(
+        leaf_spine(4, 2, 2, LinkProperties(buffer_bytes=20_000)), plan, protocol=replace(QUIET, aggregators=limit)
+    )
+    assert run.dropped > 0 < run.fetches
+
+
 def test_passes_at_a_finite_rate_delay_the_results():
     boundary = random_boundary(2)
     plan = make_plan(boundary, 1, boundary.B * 128)

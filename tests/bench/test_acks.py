@@ -10,6 +10,7 @@ import json
 import statistics
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def test_what_acknowledgements_cost(graph: str, tmp_path: Path) -> None:
     path = DATA / f"{graph}.npz"
     if graph != "digits" and not path.exists():
         pytest.skip(f"{path.name} is not here")
-    runs: dict[bool, list[dict]] = {False: [], True: []}
+    runs: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for turn in range(TURNS):
         for acks in (False, True) if turn % 2 else (True, False):
             out = tmp_path / f"{turn}-{acks}.json"

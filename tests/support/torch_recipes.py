@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -17,11 +18,21 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from offramp.hermod.pipeline import PipelineStep, order
+
 
 @contextlib.contextmanager
 def _cpu_for_cuda() -> Iterator[None]:
-    """Megatron allocates on ``torch.cuda.current_device()``, whatever there is."""
-    with mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")):
+    """Megatron allocates on ``torch.cuda.current_device()`` and ``cuda``, whatever there is."""
+    zeros = torch.zeros
+
+    def zeros_on_cpu(*sizes: Any, device: Any = None, **options: Any) -> torch.Tensor:
+        return zeros(*sizes, device="cpu" if device == "cuda" else device, **options)
+
+    with (
+        mock.patch("torch.cuda.current_device", return_value=torch.device("cpu")),
+        mock.patch("torch.zeros", zeros_on_cpu),
+    ):
         yield
 
 
@@ -70,6 +81,82 @@ def megatron(seed: int) -> list[torch.Tensor]:
     finally:
         parallel_state.destroy_model_parallel()
     return parts
+
+
+class _Stage(nn.Module):
+    """A chunk of a pipeline stage's layers, which notes the order in which microbatches go through it and come back."""
+
+    def __init__(self, config: Any, chunk: int, done: list[PipelineStep]) -> None:
+        super().__init__()
+        from megatron.core.enums import ModelType
+
+        self.config, self.model_type = config, ModelType.encoder_or_decoder
+        self._chunk, self._done = chunk, done
+        self._given: torch.Tensor | None = None
+        self._micro_batch = 0
+        self.layer = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def set_input_tensor(self, given: torch.Tensor | list[torch.Tensor | None] | None) -> None:
+        self._given = given[0] if isinstance(given, list) else given
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        out = torch.tanh(self.layer(batch if self._given is None else self._given))
+        self._note(False, self._micro_batch)
+        out.register_hook(partial(self._came_back, self._micro_batch))
+        self._micro_batch += 1
+        return out
+
+    def _came_back(self, micro_batch: int, _: torch.Tensor) -> None:
+        self._note(True, micro_batch)
+
+    def _note(self, backward: bool, micro_batch: int) -> None:
+        self._done.append(PipelineStep(backward, micro_batch, self._chunk))
+
+
+def megatron_pipeline(seed: int) -> list[torch.Tensor]:
+    """megatron-core's 1F1B schedules, plain and interleaved, whose order is that of :mod:`offramp.hermod.pipeline`."""
+    from megatron.core import parallel_state
+    from megatron.core.pipeline_parallel import get_forward_backward_func
+    from megatron.core.transformer.transformer_config import TransformerConfig
+
+    ranks, micro_batches, shape = dist.get_world_size(), 2 * dist.get_world_size(), (2, 3, 16)
+    values = []
+    for chunks in (1, 2):
+        virtual = chunks if chunks > 1 else None
+        parallel_state.initialize_model_parallel(
+            pipeline_model_parallel_size=ranks, virtual_pipeline_model_parallel_size=virtual
+        )
+        try:
+            config = TransformerConfig(
+                num_layers=ranks * chunks, hidden_size=shape[2], num_attention_heads=4, use_cpu_initialization=True,
+                pipeline_model_parallel_size=ranks, virtual_pipeline_model_parallel_size=virtual,
+                pipeline_dtype=torch.float32, batch_p2p_comm=False,
+            )  # fmt: skip
+            done: list[PipelineStep] = []
+            torch.manual_seed(seed + dist.get_rank())
+            stages = [_Stage(config, chunk, done) for chunk in range(chunks)]
+            batches = torch.randn(micro_batches, *shape, generator=torch.Generator().manual_seed(seed))
+            with _cpu_for_cuda():
+                losses = get_forward_backward_func()(
+                    forward_step_func=lambda data, stage: (stage(next(data)), _mean_square),
+                    data_iterator=[iter(batches) for _ in range(chunks)] if virtual else iter(batches),
+                    model=stages if virtual else stages[0],
+                    num_microbatches=micro_batches, seq_length=shape[0], micro_batch_size=shape[1],
+                )  # fmt: skip
+        finally:
+            parallel_state.destroy_model_parallel()
+        if done != order(dist.get_rank(), ranks, micro_batches, chunks):
+            raise AssertionError(f"{chunks} chunks, rank {dist.get_rank()}: another order: {done}")
+        loss = torch.stack([each["loss"] for each in losses]).sum() if losses else torch.zeros(())
+        dist.all_reduce(loss)
+        gradients = [stage.layer.weight.grad for stage in stages]
+        values += [loss, *(each for each in gradients if each is not None)]
+    return values
+
+
+def _mean_square(out: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    loss = out.square().mean()
+    return loss, {"loss": loss.detach()}
 
 
 def deepspeed(seed: int) -> list[torch.Tensor]:
@@ -133,6 +220,11 @@ def torchtitan(seed: int) -> list[torch.Tensor]:
 
 
 RECIPES: dict[str, Callable[[int], list[torch.Tensor]]] = {
-    each.__name__: each for each in (megatron, deepspeed, torchtitan)
+    each.__name__: each for each in (megatron, megatron_pipeline, deepspeed, torchtitan)
 }
-PACKAGES = {"megatron": "megatron.core", "deepspeed": "deepspeed", "torchtitan": "torchtitan"}
+PACKAGES = {
+    "megatron": "megatron.core",
+    "megatron_pipeline": "megatron.core",
+    "deepspeed": "deepspeed",
+    "torchtitan": "torchtitan",
+}

@@ -108,8 +108,12 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
         context.on_demand = on_demand
     fan_out = int(need.max(initial=0))
-    fetches = max((len(block.neighbours) for block in blocks), default=0) * chunks
-    return max(fan_out, hosts, fetches)
+    return max(fan_out, hosts, _most_fetches(plan, hosts))
+
+
+def _most_fetches(plan: Plan, hosts: int) -> int:
+    """Most features that a host may ask for at a time: those of all its vertices of a block."""
+    return max((int(np.bincount(b.owner, b.need, hosts).max(initial=0)) for b in plan.blocks), default=0) * plan.chunks
 
 
 def _joined(parts: list[npt.NDArray[np.int64]] | list[npt.NDArray[np.int32]]) -> npt.NDArray[np.int64]:

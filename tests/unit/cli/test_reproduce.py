@@ -36,6 +36,7 @@ def test_list_names_every_item_with_its_time():
         *(f"switchgnn/fig{n}" for n in (1, 2, 7, 9, *range(11, 20))),
         "switchgnn/table1",
         "switchgnn/fig15-packets",
+        "switchgnn/fig15-size",
         "switchgnn/fig17-packets",
         "switchgnn/improvements",
         "switchgnn/where",

@@ -134,7 +134,7 @@ class BufferedNetwork:
 
 
 _SCHEMES: Final = (*HOST_BASED, "strawman", *RULES)
-_PUBLISHED: Final = (
+PUBLISHED: Final = (
     ("strawman", "bns-gcn", "+53 %"),
     ("switchgnn", "strawman", "-83 %"),
     ("switchgnn", "bns-gcn", "-74 %"),
@@ -198,7 +198,7 @@ def _compared(name: str, ms: dict[str, float]) -> list[PaperComparison]:
         PaperComparison(
             f"{name}: {ours} against {other}", published if name == "reddit" else None, less(ms[ours], ms[other])
         )
-        for ours, other, published in _PUBLISHED
+        for ours, other, published in PUBLISHED
     ]
 
 

@@ -77,14 +77,14 @@ class Stage:
         """Use other input features ``(n, F)`` from now on; at the first stage."""
         self._features = [features[ids.cpu()].to(self._device, self._dtype) for ids in self._ids]
 
-    def learn_from(self, labels: torch.Tensor, weight: float) -> None:
+    def learn_from(self, pseudo: torch.Tensor, weight: float) -> None:
         """Learn pseudo-labels as well from now on (GLEM's M-step); at the last stage.
 
         Args:
-            labels: ``(n,)`` classes of all vertices, of which those without a training label count.
+            pseudo: ``(n, classes)`` probabilities of all vertices, of which those without a training label count.
             weight: their weight in the loss; training labels have the rest.
         """
-        self._pseudo = labels.to(self._device), weight
+        self._pseudo = pseudo.to(self._device), weight
 
     def numeric(self) -> torch.Tensor:
         """The data set's own features ``(n, F)``, dense."""
@@ -201,9 +201,9 @@ class Stage:
         gold = self._score(scores, ids, sums) / max(1, self._trained)
         if self._pseudo is None:
             return gold
-        labels, weight = self._pseudo
+        pseudo, weight = self._pseudo
         rest = ~self._masks[0, ids]
-        total = nn.functional.cross_entropy(scores[rest], labels[ids][rest], reduction="sum")
+        total = nn.functional.cross_entropy(scores[rest], pseudo[ids][rest].to(scores.dtype), reduction="sum")
         return (1 - weight) * gold + weight * total / max(1, len(self._labels) - self._trained)
 
     def _score(self, scores: torch.Tensor, ids: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:

@@ -112,14 +112,17 @@ class UnitgEpochs(EpochLoop[UnitgEpoch]):
         return self.run(report)
 
     def maximise(self) -> None:
-        """Prepare GLEM's M-step: embeddings as features, and the classes that the language model finds most likely."""
+        """Prepare GLEM's M-step: embeddings as features, and the language model's probabilities of classes.
+
+        Probabilities, of which the paper says pseudo-labels only, are what GLEM's own code learns in both steps.
+        """
         job, rank = self._job, self._rank
         assert rank.tuner is not None
         if rank.table is not None:
             rank.table.put(torch.arange(len(job.whole.ids)), rank.tuner.embeddings(job.widths[0]))
         if job.place.last:
-            classes = rank.tuner.scores(job.widths[-1]).argmax(1)
-            rank.stage.learn_from(classes, job.settings.gnn_pseudo)
+            pseudo = rank.tuner.scores(job.widths[-1]).softmax(1)
+            rank.stage.learn_from(pseudo, job.settings.gnn_pseudo)
 
     def expect(self) -> None:
         """Prepare GLEM's E-step: the probabilities that the graph neural network gives to each vertex's classes."""

@@ -70,8 +70,8 @@ class Siege:
 
     @property
     def turns_ratio(self) -> float:
-        """Median of the besieged turns' 99th percentiles over that of the others."""
-        return float(np.median(self.besieged_us) / np.median(self.alone_us))
+        """Median over pairs of turns of the besieged one's 99th percentile over the other's."""
+        return float(np.median(np.divide(self.besieged_us, self.alone_us)))
 
     @property
     def rate_ratio(self) -> float:
@@ -105,8 +105,24 @@ def attackers(kinds: list[str], store: StoreProcess) -> Iterator[subprocess.Pope
             process.kill()
 
 
-def besiege(kinds: list[str], seconds: float, turn_s: float, memory: int = MEMORY, out: Path | None = None) -> Siege:
+def besiege(
+    kinds: list[str],
+    seconds: float,
+    turn_s: float,
+    memory: int = MEMORY,
+    out: Path | None = None,
+    *,
+    going: bool = False,
+) -> Siege:
     """Turns until ``seconds`` have passed, at least two of each kind.
+
+    Args:
+        kinds: kinds of attackers.
+        seconds: length of the siege.
+        turn_s: length of a turn.
+        memory: memory of each store.
+        out: file that gets a line of JSON for each turn.
+        going: attackers do not stop while the friend is alone, so that only the store's time differs.
 
     Raises:
         AssertionError: an answer is wrong, an attacker could not go on, or what attackers sent was carried out.
@@ -127,7 +143,7 @@ def besiege(kinds: list[str], seconds: float, turn_s: float, memory: int = MEMOR
             begun = time.monotonic()
             while time.monotonic() < begun + seconds or len(siege.alone_us) < 2:
                 for loud in (True, False):
-                    process.send_signal(signal.SIGCONT if loud else signal.SIGSTOP)
+                    process.send_signal(signal.SIGCONT if loud or going else signal.SIGSTOP)
                     late = siege.add(latencies(friend if loud else undisturbed, turn_s), besieged=loud)
                     held = resident(besieged.pid)
                     siege.memory = max(siege.memory, held)
@@ -150,17 +166,21 @@ def _main() -> None:
         help="kinds of attackers, separated by commas (default: all, which are %(default)s)",
     )  # fmt: skip
     given.add_argument("--memory", type=int, default=MEMORY, help="the store's --memory in bytes (default %(default)s)")
+    given.add_argument(
+        "--going", action="store_true",
+        help="attackers do not stop while the friend is alone: what differs is the store's time, not the machine's",
+    )  # fmt: skip
     given.add_argument("--out", type=Path, help="append a line of JSON for each turn")
     options = given.parse_args()
     kinds = options.kinds.split(",")
     if unknown := [kind for kind in kinds if kind not in store_attacks.ATTACKS]:
         given.error(f"--kinds: {', '.join(unknown)}: expected some of {', '.join(store_attacks.ATTACKS)}")
-    siege = besiege(kinds, 60 * options.minutes, options.turn, options.memory, options.out)
+    siege = besiege(kinds, 60 * options.minutes, options.turn, options.memory, options.out, going=options.going)
     sys.stdout.write(
         f"{len(siege.besieged)} requests under {len(kinds)} kinds of attackers, {len(siege.alone)} alone: 99th "
         f"percentile {np.percentile(siege.besieged, 99) * 1e6:.0f} and {np.percentile(siege.alone, 99) * 1e6:.0f} us, "
-        f"{siege.whole_ratio:.2f} (medians of {len(siege.alone_us)} turns: {np.median(siege.besieged_us):.0f} and "
-        f"{np.median(siege.alone_us):.0f} us, {siege.turns_ratio:.2f}); rate {siege.rate_ratio:.2f}; memory at most "
+        f"{siege.whole_ratio:.2f} (median over {len(siege.alone_us)} pairs of turns: {siege.turns_ratio:.2f}); rate "
+        f"{siege.rate_ratio:.2f}; memory at most "
         f"{siege.memory >> 20} MiB of {options.memory >> 20}\n"
     )
 

@@ -204,7 +204,8 @@ void MemcachedSession::simple(std::string& out) {
     } else if (name == "version") {
         out.append("VERSION ").append(version).append("\r\n");
     } else if (name == "verbosity") {
-        out.append(words_.size() > 1 ? "OK\r\n" : "ERROR\r\n");
+        std::uint32_t level = 0;
+        out.append(words_.size() < 2 ? "ERROR\r\n" : parse_number(words_[1], level) ? "OK\r\n" : bad_format);
     } else if (name == "cache_memlimit") {
         std::uint64_t megabytes = 0;
         const bool known = words_.size() == 2 && parse_number(words_[1], megabytes) && megabytes >> 44 == 0;

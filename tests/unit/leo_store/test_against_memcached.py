@@ -138,6 +138,7 @@ def test_quiet_commands_say_only_what_is_wrong(pair: tuple[Text, Text]) -> None:
         b"cas k 0 0 x 0\r\n",
         b"ms k x\r\n",
         b"touch k x\r\n",
+        b"verbosity x\r\n",
         b"gat x k\r\n",
     ],
 )

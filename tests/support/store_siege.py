@@ -40,9 +40,9 @@ SETTLE_S: Final = 2.0
 def resident(pid: int) -> int:
     """Bytes of memory that a process has now."""
     text = Path(f"/proc/{pid}/status").read_text("ascii")
-    found = re.search(r"VmRSS:\s+(\d+) kB", text)
-    assert found is not None
-    return int(found[1]) * 1024
+    kilobytes = re.search(r"VmRSS:\s+(\d+) kB", text)
+    assert kilobytes is not None
+    return int(kilobytes[1]) * 1024
 
 
 @dataclass

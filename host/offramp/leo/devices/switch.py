@@ -130,8 +130,8 @@ class SwitchDevice:
             self._io.send(PacketBatch.of((0, frame) for frame in frames))
         came = self._io.receive(timeout_s if self._open and not self._done else 0.0)
         heard = time.monotonic_ns()
-        for frame in CacheFrame.parse_batch(came):
-            self._hear(frame, heard)
+        for reply in CacheFrame.parse_batch(came):
+            self._hear(reply, heard)
         completions, self._done = self._done, []
         return completions
 

@@ -34,6 +34,7 @@ struct Changing {
 
 struct Counts {
     std::uint64_t hits = 0, misses = 0, expired = 0, evicted = 0;
+    std::uint64_t sets = 0, touches = 0, flushes = 0;  // of memcached's protocols
 };
 
 class Store {

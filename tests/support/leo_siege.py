@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile greetings against a responder while a job runs on it; and the process that makes them."""
+"""Hostile greetings against a responder while a job runs on it, by turns with the job in peace.
+
+``python tests/support/leo_siege.py`` is the real size: 10,000 greetings in 30 windows of each kind.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import random
@@ -30,6 +34,8 @@ from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHan
 HELD = 48
 """Connections that stay open."""
 THREADS = 16
+ATTACK = "--attack"
+"""Option of the process that makes the greetings."""
 KINDS = ("silent", "garbage", "half", "no proof", "long", "nested", "no JSON", "impossible", "gone")
 
 
@@ -112,7 +118,7 @@ class Attack:
 @contextmanager
 def attacker(process: ResponderProcess, pace: float) -> Iterator[Attack]:
     """A process with the responder's token, which it uses for part of its greetings."""
-    command = ["nice", "-n", "10", sys.executable, __file__]
+    command = ["nice", "-n", "10", sys.executable, __file__, ATTACK]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdin is not None
     said = {"address": process.address, "token": process._secret, "pace": pace}
@@ -200,7 +206,8 @@ class _Besieger:
                 held.popleft().close()
 
 
-def _main() -> None:
+def _attack() -> None:
+    """Make greetings between the lines "begin" and "end" on standard input, whose first line says where."""
     said = json.loads(sys.stdin.readline())
     besieger = _Besieger(said["address"].removeprefix("unix:"), Token(said["token"].encode()), said["pace"])
     while sys.stdin.readline().strip() == "begin":
@@ -210,6 +217,27 @@ def _main() -> None:
         besieger.going.clear()
         sys.stdout.write(f"{besieger.count}\n")
         sys.stdout.flush()
+
+
+def _main() -> None:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--windows", type=int, default=30, help="least windows of each kind (default %(default)s)")
+    given.add_argument("--greetings", type=int, default=10_000, help="hostile greetings in all (default %(default)s)")
+    given.add_argument("--rate", type=float, default=2000, help="the job's requests per second (default %(default)s)")
+    given.add_argument("--seconds", type=float, default=1.0, help="length of a window (default %(default)s)")
+    given.add_argument("--pace", type=float, default=500, help="greetings per second (default %(default)s)")
+    given.add_argument(ATTACK, action="store_true", help=argparse.SUPPRESS)
+    options = given.parse_args()
+    if options.attack:
+        _attack()
+        return
+    siege = besiege(options.windows, options.greetings, options.rate, options.seconds, options.pace)
+    sys.stdout.write(
+        f"{siege.greetings} greetings in {len(siege.loud_us)} windows, {siege.done} answers, {siege.wrong} wrong: "
+        f"median 99th percentile {np.median(siege.loud_us):.0f} us, {np.median(siege.quiet_us):.0f} without: "
+        f"{siege.ratio:.2f}\n"
+    )
+    sys.exit(bool(siege.wrong))
 
 
 if __name__ == "__main__":

@@ -36,12 +36,15 @@ class PacketBatch:
     def of(cls, packets: Iterable[tuple[int, bytes]]) -> PacketBatch:
         """A batch of ``(port, frame)`` pairs, in their order."""
         pairs = list(packets)
-        width = max((len(frame) for _, frame in pairs), default=0)
-        joined = b"".join(frame.ljust(width, b"\0") for _, frame in pairs)
+        frames = [frame for _, frame in pairs]
+        lengths = list(map(len, frames))
+        width = max(lengths, default=0)
+        if min(lengths, default=0) < width:
+            frames = [frame.ljust(width, b"\0") for frame in frames]
         return cls(
             np.array([port for port, _ in pairs], np.int32),
-            np.array([len(frame) for _, frame in pairs], np.int32),
-            np.frombuffer(joined, np.uint8).reshape(len(pairs), width).copy(),
+            np.array(lengths, np.int32),
+            np.frombuffer(b"".join(frames), np.uint8).reshape(len(pairs), width).copy(),
         )
 
     @classmethod

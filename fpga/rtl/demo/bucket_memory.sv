@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines of volumes on the chip for ebs_lookup, which reads whole lines and writes their token buckets, bytes 32 to 47, over
-// AXI4. The host writes whole lines, before the engine, and reads any. A cycle with a write has no other access. Addresses
-// outside are answered with DECERR.
+// AXI4. The host writes whole lines, before the engine, and reads any. A cycle with a write has no other access, and a write
+// waits until the answer to the one before was taken. Addresses outside are answered with DECERR.
 module bucket_memory #(
     // Lines, a power of two, 2 or more.
     parameter LINES = 64
@@ -37,7 +37,7 @@ module bucket_memory #(
   reg [127:0] buckets[0:LINES-1];
 
   wire exists = s_axi_awaddr[63:6+BITS] == 0;
-  wire writes = s_axi_awvalid && s_axi_wvalid && !host_write && (!s_axi_bvalid || s_axi_bready);
+  wire writes = s_axi_awvalid && s_axi_wvalid && !host_write && !s_axi_bvalid;
   wire [BITS-1:0] line = s_axi_araddr[6+:BITS];
   wire [BITS-1:0] write_line = host_write ? host_line : s_axi_awaddr[6+:BITS];
   assign s_axi_awready = writes;

@@ -145,7 +145,7 @@ def ebs_lookup(
     left, held = iter(reads), 0
     for word in _words(packets, width // 64, taken):
         whole = word.end or held == 2
-        at = issued.leave(word.ready, gone.back(1) if whole else _NEVER)
+        at = issued.leave(word.ready, gone.back(2) + 1 if whole else _NEVER)
         word.took(at)
         held = 0 if whole else held + 1
         if not whole:

@@ -171,7 +171,7 @@ void MemcachedSession::binary_get(const BinaryRequest& request, std::string& out
         if (!request.quiet) answer(out, request, BinaryStatus::not_found, {}, key, request.with_key ? "" : text_of(BinaryStatus::not_found), 0);
         return;
     }
-    if (request.opcode != Opcode::get) store.expire(entry, end_of(store, get_big<std::uint32_t>(request.extras)));
+    if (request.opcode != Opcode::get) ++store.counts.touches, store.expire(entry, end_of(store, get_big<std::uint32_t>(request.extras)));
     std::string flags;
     append_big(flags, entry->flags);
     answer(out, request, BinaryStatus::ok, flags, key, request.opcode == Opcode::touch ? std::string_view() : entry->value(), entry->version);
@@ -179,6 +179,7 @@ void MemcachedSession::binary_get(const BinaryRequest& request, std::string& out
 
 void MemcachedSession::binary_store(const BinaryRequest& request, std::string& out) {
     Store& store = service_.store;
+    ++store.counts.sets;
     if (!binary_may_change(request, request.value.size(), true, out)) return request.opcode == Opcode::set ? drop_old(request.key) : void();
     const Entry* old = store.find(request.key);
     if (request.version != 0 && old == nullptr) return refuse(out, request, BinaryStatus::not_found);
@@ -191,6 +192,7 @@ void MemcachedSession::binary_store(const BinaryRequest& request, std::string& o
 
 void MemcachedSession::binary_join(const BinaryRequest& request, std::string& out) {
     Store& store = service_.store;
+    ++store.counts.sets;
     if (!binary_may_change(request, request.value.size() + length_of(request.key), true, out)) return;
     Entry* old = store.find(request.key);
     const std::size_t length = request.value.size() + (old == nullptr ? 0 : old->value_length);

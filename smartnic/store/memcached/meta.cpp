@@ -107,7 +107,7 @@ void MemcachedSession::meta_get(std::string& out) {
         if (!flags.quiet) out.append("EN"), append_flags(out, words_, 2, store, nullptr, flags);
         return;
     }
-    if (flags.touches) store.expire(entry, end_of(store, flags.time));
+    if (flags.touches) ++store.counts.touches, store.expire(entry, end_of(store, flags.time));
     append_result(out, words_, 2, store, entry, flags);
 }
 
@@ -121,6 +121,7 @@ void MemcachedSession::meta_set(std::string_view data, std::string& out) {
     const char mode = flags.mode >= 'a' ? static_cast<char>(flags.mode - 32) : flags.mode;
     const bool joins = mode == 'A' || mode == 'P';
     const std::size_t most = data.size() + (joins ? length_of(key) : 0);
+    ++store.counts.sets;
     if (most <= store.limits().value && !may_change(most, true, out)) return drop_old(key);  // which may evict keys
     Entry* old = store.find(key);
     const std::size_t length = data.size() + (joins && old != nullptr ? old->value_length : 0);

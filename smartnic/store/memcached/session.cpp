@@ -13,7 +13,7 @@
 namespace offramp::store::memcached {
 namespace {
 
-constexpr std::size_t most_line = 1 << 16, most_line_before_proof = 2048;
+constexpr std::size_t most_line = 1 << 16, most_other_line = 2048;  // a line of keys, any other
 constexpr std::size_t record_overhead = 128;
 constexpr std::int64_t longest_from_now_s = 60 * 60 * 24 * 30;
 
@@ -66,7 +66,8 @@ std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
 }
 
 std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
-    const std::size_t most = proved_ ? most_line : most_line_before_proof;
+    const bool keys = proved_ && (in.starts_with("get") || in.starts_with("gat"));
+    const std::size_t most = keys ? most_line : most_other_line;
     const std::size_t end = in.substr(0, most).find('\n', searched_);
     if (end == std::string_view::npos) {
         if (in.size() >= most) {
@@ -124,8 +125,8 @@ void MemcachedSession::execute_line(std::string_view data, bool stores, bool met
 std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::string_view length, std::string_view& data,
                                     bool& good, std::string& out) {
     std::uint32_t bytes = 0;
-    if (!parse_number(length, bytes) || bytes > std::numeric_limits<std::int32_t>::max()) {
-        out.append("CLIENT_ERROR bad data chunk\r\n");
+    if (!parse_number(length, bytes) || bytes > std::numeric_limits<std::int32_t>::max() - 2) {
+        out.append(bad_format);
         return line;
     }
     if (bytes > (proved_ ? service_.store.limits().value : most_before_proof)) {
@@ -203,7 +204,8 @@ void MemcachedSession::simple(std::string& out) {
     } else if (name == "version") {
         out.append("VERSION ").append(version).append("\r\n");
     } else if (name == "verbosity") {
-        out.append(words_.size() > 1 ? "OK\r\n" : "ERROR\r\n");
+        std::uint32_t level = 0;
+        out.append(words_.size() < 2 ? "ERROR\r\n" : parse_number(words_[1], level) ? "OK\r\n" : bad_format);
     } else if (name == "cache_memlimit") {
         std::uint64_t megabytes = 0;
         const bool known = words_.size() == 2 && parse_number(words_[1], megabytes) && megabytes >> 44 == 0;

@@ -13,6 +13,8 @@
 
 namespace offramp::store::memcached {
 
+constexpr const char* bad_format = "CLIENT_ERROR bad command line format\r\n";
+
 using Words = std::vector<std::string_view>;
 
 constexpr std::size_t most_key = 250;

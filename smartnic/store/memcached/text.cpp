@@ -8,7 +8,6 @@
 namespace offramp::store::memcached {
 namespace {
 
-constexpr const char* bad_format = "CLIENT_ERROR bad command line format\r\n";
 
 void append_item(std::string& out, const Entry* entry, bool unique) {
     out.append("VALUE ").append(entry->key()).push_back(' ');
@@ -56,7 +55,7 @@ void MemcachedSession::retrieve(std::string& out, std::size_t first, bool unique
             return void(out.append("SERVER_ERROR the answer is longer than 67108864 bytes\r\n"));
         }
         append_item(out, entry, unique);
-        if (touches) store.expire(entry, end_of(store, time));
+        if (touches) ++store.counts.touches, store.expire(entry, end_of(store, time));
     }
     out.append("END\r\n");
 }
@@ -73,6 +72,7 @@ void MemcachedSession::store_value(std::string_view data, std::string& out) {
     if (!good_key(key) || !parse_number(words_[2], flags) || !parse_number(words_[3], time) ||
         (checks && !parse_number(words_[5], unique)))
         return void(out.append(bad_format));
+    ++store.counts.sets;
     if (!may_change(data.size() + (name == "prepend" ? length_of(key) : 0), true, out)) return name == "set" ? drop_old(key) : void();
     Entry* old = store.find(key);
     const bool joins = name == "append" || name == "prepend";
@@ -121,6 +121,7 @@ void MemcachedSession::touch(std::string& out) {
     if (!good_key(words_[1])) return void(out.append(bad_format));
     if (!parse_number(words_[2], time)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
     if (!may_change(0, false, out)) return;
+    ++service_.store.counts.touches;
     Entry* entry = service_.store.find(words_[1]);
     if (entry != nullptr) service_.store.expire(entry, end_of(service_.store, time));
     out.append(entry != nullptr ? "TOUCHED\r\n" : "NOT_FOUND\r\n");
@@ -128,13 +129,15 @@ void MemcachedSession::touch(std::string& out) {
 
 void MemcachedSession::flush(std::string& out) {
     std::int64_t delay = 0;
-    if (words_.size() > 2 || (words_.size() == 2 && !parse_number(words_[1], delay))) return void(out.append(bad_format));
+    if (words_.size() > 2) return void(out.append(bad_format));
+    if (words_.size() == 2 && !parse_number(words_[1], delay)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
     if (!may_change(0, false, out)) return;
     flush_after(delay);
     out.append("OK\r\n");
 }
 
 void MemcachedSession::flush_after(std::int64_t delay_s) {
+    ++service_.store.counts.flushes;
     if (delay_s > 0)
         service_.flush_at_ms = end_of(service_.store, delay_s);
     else
@@ -163,6 +166,10 @@ void MemcachedSession::each_stat(const std::function<void(std::string_view name,
     number("curr_connections", service_.totals.open);
     number("total_connections", service_.totals.connections);
     number("cmd_total", service_.totals.commands);
+    number("cmd_get", store.counts.hits + store.counts.misses);
+    number("cmd_set", store.counts.sets);
+    number("cmd_flush", store.counts.flushes);
+    number("cmd_touch", store.counts.touches);
     number("get_hits", store.counts.hits);
     number("get_misses", store.counts.misses);
     number("bytes_read", service_.totals.bytes_in);
@@ -171,7 +178,7 @@ void MemcachedSession::each_stat(const std::function<void(std::string_view name,
     number("threads", 1);
     number("bytes", store.used());
     number("curr_items", store.size());
-    number("expired", store.counts.expired);
+    number("reclaimed", store.counts.expired);
     number("evictions", store.counts.evicted);
 }
 

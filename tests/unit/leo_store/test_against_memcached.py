@@ -130,6 +130,58 @@ def test_quiet_commands_say_only_what_is_wrong(pair: tuple[Text, Text]) -> None:
         assert each(b"get q\r\n") == b"VALUE q 0 1\r\n2\r\nEND\r\n"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        *[b"set k 0 0 %b\r\n" % size for size in (b"x", b"-1", b"2147483647", b"4294967295", b"9" * 30)],
+        *[b"flush_all %b\r\n" % words for words in (b"x", b"0", b"9" * 30)],
+        b"cas k 0 0 x 0\r\n",
+        b"ms k x\r\n",
+        b"touch k x\r\n",
+        b"verbosity x\r\n",
+        b"gat x k\r\n",
+    ],
+)
+def test_what_is_no_number(pair: tuple[Text, Text], line: bytes) -> None:
+    ours, right = (_all(each, line + b"mn\r\n", b"MN\r\n") for each in pair)
+    assert ours == right
+
+
+def _all(client: Text, line: bytes, end: bytes) -> bytes:
+    """Answers up to a last one."""
+    client.sock.sendall(line)
+    text = b""
+    while not text.endswith(end):
+        text += client.sock.recv(1 << 16)
+    return text
+
+
+def _counts(client: Text) -> dict[bytes, int]:
+    words = [line.split() for line in _all(client, b"stats\r\n", b"END\r\n").split(b"\r\n")]
+    return {word[1]: int(word[2]) for word in words if word[1:2] and word[1].startswith(b"cmd_")}
+
+
+def test_counts_of_commands_have_memcacheds_names(pair: tuple[Text, Text]) -> None:
+    more = []
+    for each in pair:
+        before = _counts(each)
+        _all(
+            each, b"flush_all\r\nset s 0 0 1\r\n1\r\nget s\r\ntouch s 0\r\nms s 1\r\n2\r\ngat 0 s\r\nmn\r\n", b"MN\r\n"
+        )
+        after = _counts(each)
+        more.append([after[name] - before[name] for name in (b"cmd_set", b"cmd_touch", b"cmd_flush")])
+        assert after[b"cmd_get"] > before[b"cmd_get"]
+    assert more[0] == more[1] == [2, 2, 1]
+
+
+def test_a_line_that_names_no_keys_may_not_be_long(pair: tuple[Text, Text]) -> None:
+    for each in pair:
+        assert each(b"get %b\r\n" % (b" k" * 1500)) == b"END\r\n"
+    with Text("{}:{}".format(*pair[0].sock.getpeername())) as other:
+        assert other(b"incr" + b" " * 3000) == b"CLIENT_ERROR line too long\r\n"
+        assert other.sock.recv(10) == b""
+
+
 LONG = b"x" * ((1 << 20) + 1)
 
 

@@ -128,8 +128,10 @@ class SwitchDevice:
         if self._queued:
             frames, self._queued = self._queued, []
             self._io.send(PacketBatch.of((0, frame) for frame in frames))
-        for content in self._io.receive(timeout_s if self._open and not self._done else 0.0).frames():
-            self._hear(CacheFrame.parse(content))
+        came = self._io.receive(timeout_s if self._open and not self._done else 0.0)
+        heard = time.monotonic_ns()
+        for reply in CacheFrame.parse_batch(came):
+            self._hear(reply, heard)
         completions, self._done = self._done, []
         return completions
 
@@ -145,8 +147,8 @@ class SwitchDevice:
             self._io.close()
         self._closed = True
 
-    def _hear(self, frame: CacheFrame | None) -> None:
-        if frame is None or frame.kind is not CacheFrameType.REPLY or frame.client != self.options.client:
+    def _hear(self, frame: CacheFrame, heard: int) -> None:
+        if frame.kind is not CacheFrameType.REPLY or frame.client != self.options.client:
             return
         waiting = self._open.pop(frame.request, None)
         if waiting is None:
@@ -154,7 +156,7 @@ class SwitchDevice:
         request, begun, _, asked = waiting
         self.by_switch += frame.by_switch
         self.versions[request] = frame.version
-        took = time.monotonic_ns() - begun
+        took = heard - begun
         if frame.version == 0:
             self._done.append(Completion(request, Status.FAILED, b"", took))
             return

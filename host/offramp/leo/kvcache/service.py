@@ -105,9 +105,8 @@ class FrontService:
 
     def _round(self, front: Front) -> None:
         longest_s = _WAITING_S if front.busy else _HOLDS_S if front.guards else _LOOK_S
-        for content in self._io.receive(longest_s).frames():
-            if (frame := CacheFrame.parse(content)) is not None:
-                front.handle(frame)
+        for frame in CacheFrame.parse_batch(self._io.receive(longest_s)):
+            front.handle(frame)
         if frames := front.poll():
             self._io.send(PacketBatch.of((0, frame.pack()) for frame in frames))
 

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple, Self
 
+from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import ETHERNET
 
 ETHER_TYPE: Final = 0x88B5
@@ -66,13 +68,21 @@ class CacheFrame(NamedTuple):
     @classmethod
     def parse(cls, content: bytes) -> Self | None:
         """Parse a frame; None if the bytes are not a frame of this protocol."""
-        if len(content) < BYTES:
-            return None
-        to, sender, ether_type, kind, hops, client, request, key, version, value = _HEADER.unpack_from(content)
-        known = _KINDS.get(kind)
-        if ether_type != ETHER_TYPE or known is None:
-            return None
-        return cls(to, sender, known, client, request, key, version, value, hops == 1)
+        return None if len(content) < BYTES else next(cls._of(content[:BYTES]), None)
+
+    @classmethod
+    def parse_batch(cls, batch: PacketBatch) -> Iterator[Self]:
+        """Parse all frames of this protocol in a batch, in their order."""
+        if batch.data.shape[1] < BYTES:
+            return iter(())
+        return cls._of(batch.data[batch.lengths >= BYTES, :BYTES].tobytes())
+
+    @classmethod
+    def _of(cls, content: bytes) -> Iterator[Self]:
+        """Frames of this protocol among those that follow each other in the bytes."""
+        for to, sender, ether_type, kind, hops, client, request, key, version, value in _HEADER.iter_unpack(content):
+            if ether_type == ETHER_TYPE and (known := _KINDS.get(kind)) is not None:
+                yield cls(to, sender, known, client, request, key, version, value, hops == 1)
 
     def answer(self, version: int, value: bytes) -> CacheFrame:
         """The store's reply to this frame."""

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 SHARED: Final = "job/v1model.p4"
 MOST_PAGES: Final = 16
 """Most pages that a job's part of the program numbers."""
-_SEGMENT_BYTES: Final = 256
+SEGMENT_BYTES: Final = 256
 _SLOT_BYTES: Final = 16
 """Chunk, ranks, exponent and flags of a slot."""
 _SEGMENTS: Final = (32, 4, 1)
@@ -44,7 +44,7 @@ def refuse_tofino(cluster: Cluster) -> None:
 
 def page_bytes(segments: int) -> int:
     """Stateful memory of a page of slots of all-reduce."""
-    return PAGE * (segments * _SEGMENT_BYTES + _SLOT_BYTES)
+    return PAGE * (segments * SEGMENT_BYTES + _SLOT_BYTES)
 
 
 def part_of_switchgnn(memory: int) -> int:

@@ -54,8 +54,8 @@ links:
   - {{ends: ["h[3-4]", leaf2], rate: 100mbit}}
   - {{ends: ["leaf[1-2]", spine], rate: 400mbit}}
 """
-STEPS, RANKS, PAUSE_S = 40, 4, 0.02
-TRAIN = "graph: karate\nhidden: 8\nepochs: 400\ncheckpoint_every: 10\npartition: hash\nretry: 0.2\n"
+STEPS, RANKS, PAUSE_S = 20, 4, 0.02
+TRAIN = "graph: karate\nhidden: 8\nepochs: 150\ncheckpoint_every: 10\npartition: hash\nretry: 0.2\n"
 TARGETS = ("rank", "switch", "agent", "node", "controller")
 RESTARTS = 5
 LEAVE_S = 30.0

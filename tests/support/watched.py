@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from offramp.allreduce.control import JobTraffic
+from offramp.allreduce.control import LeaseTraffic
 from offramp.cluster import Cluster
 from offramp.job.watch import AgentLook, Look, PortLook, RankLook, SwitchLook, WayLook
 from offramp.job.web.connections import SILENT_S
@@ -28,7 +28,7 @@ def full_look(at: int = 0) -> Look:
                 30,
                 {0x51CE: 8, 7: 4},
                 {"completed": 100 + at, "repeated": 3, "stranger": 0},
-                traffic={7: JobTraffic(300 + at, 90_000 + 300 * at, {"added": 200, "completed": 100 + at})},
+                traffic={7: LeaseTraffic(300 + at, 90_000 + 300 * at, {"added": 200, "completed": 100 + at})},
             ),
             "leaf2": SwitchLook(True, queues={"3/7": {"sent": 5 + at, "marked": 1, "dropped": 2}}),
             "spine": SwitchLook(False),

@@ -52,7 +52,7 @@ class JobControl(Protocol):
 
 
 @dataclass
-class JobTraffic:
+class LeaseTraffic:
     """A job's traffic in a switch, of ranks and of leaves below: what comes down from a spine is not in it.
 
     Attributes:
@@ -160,11 +160,11 @@ class AllReduceControl:
         cells = self._session.read_counter(self._prefix + entries.OUTCOMES)
         return {outcome.name.lower(): cells.get(outcome, (0, 0))[0] for outcome in PacketVerdict}
 
-    def traffic(self) -> dict[int, JobTraffic]:
+    def traffic(self) -> dict[int, LeaseTraffic]:
         """Each job's traffic since it was admitted; empty for programs that do not count it (a Tofino's)."""
         session = self._session
         jobs = self._taken()
-        counts: dict[int, JobTraffic] = {job: JobTraffic() for job in jobs.values()}
+        counts: dict[int, LeaseTraffic] = {job: LeaseTraffic() for job in jobs.values()}
         if self._by_page not in session.index.counters:
             return {}
         for cell, (packets, octets) in session.read_counter(self._by_page).items():

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from offramp.allreduce.control import JobTraffic
+from offramp.allreduce.control import LeaseTraffic
 from offramp.cluster.model import Agent, Cluster, ClusterSwitch
 from offramp.cluster.reach import command_on
 from offramp.job.counters import link_bytes, of_hosts
@@ -54,7 +54,7 @@ class SwitchLook:
     verdicts: dict[str, int] = field(default_factory=dict)
     queues: dict[str, dict[str, int]] = field(default_factory=dict)
     passes: dict[str, int] = field(default_factory=dict)
-    traffic: dict[int, JobTraffic] = field(default_factory=dict)
+    traffic: dict[int, LeaseTraffic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -144,14 +144,14 @@ def test_the_server_keeps_what_kubernetes_promises(api, racks):
     url, store = api
     _, job = yaml.safe_load_all(manifest(racks, "jobset"))
     assert ask(url, "GET", f"{JOBSETS}/sums")[0] == 404
-    code, made = ask(url, "POST", JOBSETS, job)
-    assert (code, made["metadata"]["resourceVersion"]) == (201, "1")
+    code, created = ask(url, "POST", JOBSETS, job)
+    assert (code, created["metadata"]["resourceVersion"]) == (201, "1")
     code, said = ask(url, "POST", JOBSETS, job)
     assert (code, said["reason"]) == (409, "AlreadyExists")
-    made["spec"]["failurePolicy"]["maxRestarts"] = 5
-    code, changed = ask(url, "PUT", f"{JOBSETS}/sums", made)
+    created["spec"]["failurePolicy"]["maxRestarts"] = 5
+    code, changed = ask(url, "PUT", f"{JOBSETS}/sums", created)
     assert (code, changed["metadata"]["resourceVersion"]) == (200, "2")
-    code, said = ask(url, "PUT", f"{JOBSETS}/sums", made)  # of version 1
+    code, said = ask(url, "PUT", f"{JOBSETS}/sums", created)  # of version 1
     assert (code, said["reason"]) == (409, "Conflict")
     listed = ask(url, "GET", JOBSETS)[1]
     assert (listed["metadata"]["resourceVersion"], len(listed["items"])) == ("2", 1)

@@ -65,11 +65,11 @@ def run(graph: Graph, settings: UnitgSettings, until: int | None = None) -> tupl
             with pytest.raises(KilledError):
                 run_group(settings.stages, rank)
             return [], {}
-        both = run_group(settings.stages, rank)[0]
-    assert both is not None
-    assert all(each.progress.fault is None for each in both.ranks)
-    weights["lm losses"] = np.array([each.progress.losses for each in both.ranks])
-    return [epoch.loss for epoch in both.epochs], weights
+        outcome = run_group(settings.stages, rank)[0]
+    assert outcome is not None
+    assert all(each.progress.fault is None for each in outcome.ranks)
+    weights["lm losses"] = np.array([each.progress.losses for each in outcome.ranks])
+    return [epoch.loss for epoch in outcome.epochs], weights
 
 
 def same(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -165,8 +165,8 @@ def test_no_checkpoint_is_written_of_a_language_model_that_has_failed(graph, bas
 
     monkeypatch.setattr(FineTuner, "_step", fail)
     jobs = plan(graph, replace(base, mode="sequential", checkpoint=str(path), checkpoint_every=1)).jobs
-    both = run_group(2, lambda group: train_rank(group, jobs[group.rank], lambda _: None))[0]
-    assert both is not None
+    outcome = run_group(2, lambda group: train_rank(group, jobs[group.rank], lambda _: None))[0]
+    assert outcome is not None
     assert failed.is_set()
-    assert "no memory" in both.ranks[1].progress.fault
+    assert "no memory" in outcome.ranks[1].progress.fault
     assert not path.exists()

@@ -15,6 +15,9 @@
 // Number of outcomes.
 #define ALLREDUCE_OUTCOMES 12
 
+// Counters of a page of slots: a power of two, one for each outcome.
+#define MOST_OUTCOMES 16
+
 // Outcomes of a packet: exactly one, counted once.
 enum bit<8> allreduce_outcome_t {
     FOREIGN    = 0,   // not of all-reduce

@@ -7,11 +7,12 @@
 #include "lanes.p4"
 #include "forward.p4"
 
-// What becomes of a packet. What is not all-reduce's goes over the program's Bridge.
+// What becomes of a packet; those of members are counted by the page of their job as well. What is not all-reduce's goes over the program's Bridge.
 control AllReduceIngress(inout headers_t hdr,
                          inout allreduce_metadata_t meta,
                          inout standard_metadata_t standard_metadata) {
     counter(ALLREDUCE_OUTCOMES, CounterType.packets) outcomes;
+    counter(PAGES * MOST_OUTCOMES, CounterType.packets_and_bytes) by_page;
     Sources() sources;
     AllReduceStrangers() strangers;
     Slot() slot;
@@ -34,6 +35,9 @@ control AllReduceIngress(inout headers_t hdr,
             meta.descends = 0;
         }
         outcomes.count((bit<32>)(bit<8>)meta.outcome);
+        if (meta.member == 1) {
+            by_page.count((bit<32>)(meta.index[15:8] ++ ((bit<8>)meta.outcome)[3:0]));
+        }
         strangers.apply(meta.outcome, standard_metadata.ingress_port);
         if (meta.outcome == allreduce_outcome_t.FOREIGN) {
             bridge.apply(hdr, standard_metadata);

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from offramp.allreduce.control import LeaseTraffic
 from offramp.cluster import Cluster
 from offramp.job.watch import AgentLook, Look, PortLook, RankLook, SwitchLook, WayLook
 from offramp.job.web.connections import SILENT_S
@@ -22,7 +23,13 @@ def full_look(at: int = 0) -> Look:
         at_s=float(at),
         links={host: (at * 1_000_000 * (1 + n), at * 900_000) for n, host in enumerate(hosts)},
         switches={
-            "leaf1": SwitchLook(True, 30, {0x51CE: 8, 7: 4}, {"completed": 100 + at, "repeated": 3, "stranger": 0}),
+            "leaf1": SwitchLook(
+                True,
+                30,
+                {0x51CE: 8, 7: 4},
+                {"completed": 100 + at, "repeated": 3, "stranger": 0},
+                traffic={7: LeaseTraffic(300 + at, 90_000 + 300 * at, {"added": 200, "completed": 100 + at})},
+            ),
             "leaf2": SwitchLook(True, queues={"3/7": {"sent": 5 + at, "marked": 1, "dropped": 2}}),
             "spine": SwitchLook(False),
         },

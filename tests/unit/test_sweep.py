@@ -61,6 +61,18 @@ def test_on_a_dask_cluster():
             assert sweep(sqrt, [16, 25]) == [4, 5]
 
 
+@pytest.mark.slow
+def test_on_a_real_ray_of_this_machine():
+    """The others see a stand-in for Ray, which takes half a minute to start."""
+    pytest.importorskip("ray")
+    progress = []
+    with listen(lambda _, done, __: progress.append(done)):
+        assert sweep(sqrt, [9, 4, 16], dask="ray:local") == [3, 2, 4]
+    assert progress == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="math domain error"):
+        sweep(sqrt, [4, -1], dask="ray:local")
+
+
 def test_no_scheduler(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("offramp.sweep._CONNECT_S", 1)

@@ -92,7 +92,9 @@ def plan(settings: JobPlanSettings, result: Result) -> None:
     job, cluster = JobSettings.read(settings.job), settings.cluster()
     chosen = plan_of(console, job, cluster, measure=settings.calibrate, engine=settings.engine())
     show_plan(console, job, chosen)
-    result.write("offramp.job.plan/1", {"name": job.name, **plan_document(chosen), "taken": str(chosen.taken.way)})
+    switches = show_leases(console, job, cluster, chosen)
+    document = {**plan_document(chosen), "taken": str(chosen.taken.way), "switches": switches}
+    result.write("offramp.job.plan/1", {"name": job.name, **document})
 
 
 @command(JobRunSettings, Result, example="job run job.yaml --on lab")
@@ -311,6 +313,25 @@ def show_plan(console: Console, job: JobSettings, plan: JobPlan) -> None:
         console.print(f"{job.name}: {plan.warning}", soft_wrap=True, markup=False)
     if plan.taken is plan.plain:
         console.print(f"{job.name}: {plan.taken.reason}", soft_wrap=True)
+
+
+def show_leases(console: Console, job: JobSettings, cluster: Cluster, plan: JobPlan) -> list[dict[str, str | int]]:
+    """Show the switches of the way that a plan takes: program, the job's part, and whether there is room; as data."""
+    from offramp.job.kind import PlacedJob
+    from offramp.job.leases import leases_of, rows_of
+
+    try:
+        leases = leases_of(PlacedJob.on(job, cluster), plan.taken)
+    except OfframpError as error:  # an agent that is not there yet, say
+        console.print(f"{plan.taken.way}: cannot be deployed now: {error}", soft_wrap=True, markup=False)
+        return []
+    if leases:
+        table = show.table("switch", "program", "leases", "now", left=("switch", "program", "leases", "now"))
+        for lease in leases:
+            beside = f" beside {show.count(lease.jobs, 'job')}" if lease.jobs else ""
+            table.add_row(lease.switch, lease.program, lease.leases, lease.now + beside)
+        console.print(table)
+    return rows_of(leases)
 
 
 def show_outcome(console: Console, content: Mapping[str, Any]) -> None:

@@ -174,6 +174,11 @@ def _shown(cluster: Cluster, now: Look, before: Look | None) -> Group:
         counts = [str(each.verdicts.get(what, "")) for what in ("completed", "repeated", "stranger")]
         pages = f"{sum(each.taken.values())} of {each.pages}" if each.pages else "" if each.answers else "no answer"
         switches.add_row(name, pages, str(len(each.taken) or ""), *counts)
+    jobs = show.table("switch", "job", "pages taken", "packets", "bytes", "sums")
+    for name, each in now.switches.items():
+        for number, traffic in each.traffic.items():
+            numbers = (each.taken.get(number, 0), traffic.packets, traffic.octets, traffic.sums)
+            jobs.add_row(name, str(number), *map(str, numbers))
     ranks = show.table("rank", "step", "took", "on average")
     for rank, steps in sorted(now.ranks.items()):
         ranks.add_row(str(rank), str(steps.step), duration(steps.seconds), duration(steps.mean_s))
@@ -191,4 +196,4 @@ def _shown(cluster: Cluster, now: Look, before: Look | None) -> Group:
     for rank, requests_by in sorted(now.paths.items()):
         for path, requests in requests_by.items():
             paths.add_row(str(rank), path, str(requests))
-    return Group(*(table for table in (links, switches, agents, plan, ranks, paths) if table.row_count))
+    return Group(*(table for table in (links, switches, jobs, agents, plan, ranks, paths) if table.row_count))

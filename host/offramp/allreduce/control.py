@@ -6,11 +6,13 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from offramp.allreduce import entries
-from offramp.allreduce.entries import SwitchRole
+from offramp.allreduce.entries import MOST_OUTCOMES, SwitchRole
 from offramp.allreduce.verdict import PacketVerdict
 from offramp.allreduce.wire import PAGE
 from offramp.fpga.card import SCHEME, with_card
@@ -49,6 +51,32 @@ class JobControl(Protocol):
         """Counts of the packets' outcomes, by name."""
 
 
+@dataclass
+class LeaseTraffic:
+    """A job's traffic in a switch, of ranks and of leaves below: what comes down from a spine is not in it.
+
+    Attributes:
+        packets, octets: packets, and their bytes with headers.
+        outcomes: packets by what they came to.
+    """
+
+    packets: int = 0
+    octets: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def sums(self) -> int:
+        """Number of complete sums."""
+        return self.outcomes.get(PacketVerdict.COMPLETED.name.lower(), 0)
+
+    def count(self, outcome: PacketVerdict, packets: int, octets: int) -> None:
+        """Add packets with one outcome."""
+        self.packets += packets
+        self.octets += octets
+        name = outcome.name.lower()
+        self.outcomes[name] = self.outcomes.get(name, 0) + packets
+
+
 class SwitchFullError(OfframpError):
     """A switch that other jobs use has no room for one more."""
 
@@ -68,6 +96,7 @@ class AllReduceControl:
             raise OfframpError(f"switch {session.name}: runs another program, expected allreduce/v1model.p4 or tna.p4")
         self._prefix = prefixes[0]
         self._chunk = self._prefix + entries.CHUNK[self._prefix]
+        self._by_page = self._prefix + entries.BY_PAGE
 
     @property
     def pages(self) -> int:
@@ -104,6 +133,9 @@ class AllReduceControl:
         # What an earlier job left there would look newer than this one's first chunks.
         slots = (slot for page in free for slot in range(page * PAGE, (page + 1) * PAGE))
         session.modify(session.make.register(self._chunk, slot, 0) for slot in slots)
+        if self._by_page in session.index.counters:
+            cells = (cell for page in free for cell in range(page * MOST_OUTCOMES, (page + 1) * MOST_OUTCOMES))
+            session.modify(session.make.counter(self._by_page, cell) for cell in cells)
         session.multicast_group(group, replicas)
         for part in rows:
             session.insert(
@@ -127,6 +159,23 @@ class AllReduceControl:
         """Counts of the packets' outcomes since the pipeline was pushed, by name."""
         cells = self._session.read_counter(self._prefix + entries.OUTCOMES)
         return {outcome.name.lower(): cells.get(outcome, (0, 0))[0] for outcome in PacketVerdict}
+
+    def traffic(self) -> dict[int, LeaseTraffic]:
+        """Each job's traffic since it was admitted; empty for programs that do not count it (a Tofino's)."""
+        session = self._session
+        jobs = self._taken()
+        counts: dict[int, LeaseTraffic] = {job: LeaseTraffic() for job in jobs.values()}
+        if self._by_page not in session.index.counters:
+            return {}
+        for cell, (packets, octets) in session.read_counter(self._by_page).items():
+            page, outcome = divmod(cell, MOST_OUTCOMES)
+            if packets and page in jobs:
+                counts[jobs[page]].count(PacketVerdict(outcome), packets, octets)
+        return counts
+
+    def pages_by_job(self) -> dict[int, int]:
+        """Number of pages that each job has."""
+        return dict(Counter(self._taken().values()))
 
     def strangers(self) -> dict[int, int]:
         """Frames from ports that may not send them: how many by each port, if any."""

@@ -19,6 +19,9 @@ CHUNK = {"": "AllReduceIngress.slot.chunk", "pipe.": "AllReduceIngress.chunk.chu
 """The register of chunk numbers, by the prefix of its program's names."""
 OUTCOMES = "AllReduceIngress.outcomes"
 STRANGERS = "AllReduceIngress.strangers.by_port"
+BY_PAGE = "AllReduceIngress.by_page"
+MOST_OUTCOMES = 16
+"""Counters of a page, one for each outcome."""
 _ACTIONS = "AllReduceIngress.sources."
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp.cluster.model import Cluster, ClusterHost
+from offramp.cluster.reach import is_here
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from offramp.job.kind import PlacedJob
 
 _RUN_RANK: Final = ("-m", "offramp.workers.run_rank")
+_UNLESS_ORPHAN: Final = 'test "$PPID" = "$0" && exec "$@"'
+"""A shell's program: the command, unless the process that started it ended before the kernel was told to watch it."""
 _PLACE: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
@@ -184,9 +187,16 @@ class BatchEngine(JobEngine):
         """
 
 
-def connected() -> list[str]:
-    """Words before a command that ssh starts: it runs in this folder, and ends with its connection."""
-    return [sys.executable, *_RUN_RANK, "--while-connected", "--in", str(Path.cwd())]
+def ending_with_us(host: ClusterHost) -> list[str]:
+    """Words before a command on a host: it ends with the process that starts it here, however that ends.
+
+    By ssh it runs in this folder, and ends with its connection; on this machine the kernel tells it.
+    """
+    if host.reach == "ssh":
+        return [sys.executable, *_RUN_RANK, "--while-connected", "--in", str(Path.cwd())]
+    if not is_here(host) or shutil.which("setpriv") is None:
+        return []
+    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", _UNLESS_ORPHAN, str(os.getpid())]
 
 
 def every_host(cluster: Cluster, reach: str) -> Cluster:

@@ -26,6 +26,7 @@ from offramp.switchgnn.control import SwitchGnnControl, sizes_for
 from offramp.switchgnn.leaf_spine import LeafSpine
 from offramp.switchgnn.rows import PlanTooLargeError
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
+from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.session import Session
 
@@ -48,6 +49,7 @@ class GnnOnSwitch(ProgramOnSwitch):
     program = PROGRAM
     what = systems.SWITCHGNN
     several = False
+    reason_alone = ": its frames name blocks and aggregators, not jobs"
     sizes: Mapping[str, int]
     segments: int
     load: Callable[[SwitchGnnControl], None]
@@ -61,6 +63,12 @@ class GnnOnSwitch(ProgramOnSwitch):
     def shared_sizes(self) -> SharedSizes:
         """Sizes with the plans, and room for others."""
         return sizes_for_plans(self.switch, self.place, self.sizes, self.segments)
+
+    @property
+    def lease(self) -> str:
+        """Aggregators."""
+        lanes = self.sizes["SEGMENTS"] * LANES
+        return f"SwitchGNN for itself, {self.sizes['AGGREGATORS']} aggregators of {lanes} lanes"
 
     def runs(self, session: Session) -> bool:
         """Whether the switch's program carries SwitchGNN."""

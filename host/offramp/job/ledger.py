@@ -82,6 +82,11 @@ class SwitchLedger:
         write_text(self.folder / _HOLDERS, json.dumps(holders) + "\n")
 
     @property
+    def running(self) -> list[int]:
+        """Jobs whose processes have not ended."""
+        return [number for number, owner in self.jobs.items() if not has_ended(owner)]
+
+    @property
     def ended(self) -> list[int]:
         """Jobs whose processes have ended without leaving."""
         return [number for number, owner in self.jobs.items() if has_ended(owner)]

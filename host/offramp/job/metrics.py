@@ -29,6 +29,12 @@ METRICS: Final = {
     "offramp_switch_up": Metric("gauge", "Whether a switch answers.", ("switch",)),
     "offramp_switch_pages": Metric("gauge", "Pages of slots of all-reduce.", ("switch",)),
     "offramp_switch_job_pages": Metric("gauge", "Pages of slots that a job has.", ("switch", "job")),
+    "offramp_switch_job_packets_total": Metric(
+        "counter",
+        "A job's packets by what they came to in all-reduce, since it has its pages.",
+        ("switch", "job", "verdict"),
+    ),
+    "offramp_switch_job_bytes_total": Metric("counter", "Bytes of a job's packets of all-reduce.", ("switch", "job")),
     "offramp_switch_packets_total": Metric(
         "counter", "Packets by what they came to in all-reduce.", ("switch", "verdict")
     ),
@@ -103,6 +109,10 @@ def _switches(now: Look) -> Iterator[Sample]:
             yield "offramp_switch_pages", (name,), each.pages
         for job, pages in each.taken.items():
             yield "offramp_switch_job_pages", (name, job), pages
+        for job, traffic in each.traffic.items():
+            yield "offramp_switch_job_bytes_total", (name, job), traffic.octets
+            for verdict, count in traffic.outcomes.items():
+                yield "offramp_switch_job_packets_total", (name, job, verdict), count
         for verdict, count in each.verdicts.items():
             yield "offramp_switch_packets_total", (name, verdict), count
         for queue, outcomes in each.queues.items():

@@ -203,6 +203,7 @@ class QueuesOnSwitch(ProgramOnSwitch):
     program = "hermod/v1model.p4"
     what = systems.HERMOD
     several = False
+    reason_alone = ": a frame has one class"
     plan: QueuePlan
     members: Sequence[int] | None = None
 
@@ -215,6 +216,11 @@ class QueuesOnSwitch(ProgramOnSwitch):
     def shared_sizes(self) -> SharedSizes:
         """Sizes with a page of all-reduce, and half of the memory for SwitchGNN."""
         return sizes_for_pages(self.switch, self.place, 1, 1)
+
+    @property
+    def lease(self) -> str:
+        """Hermod's classes."""
+        return "Hermod's classes for itself"
 
     def runs(self, session: Session) -> bool:
         """Whether the switch's program carries Hermod's classes."""

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 SHARED: Final = "job/v1model.p4"
 MOST_PAGES: Final = 16
 """Most pages that a job's part of the program numbers."""
-_SEGMENT_BYTES: Final = 256
+SEGMENT_BYTES: Final = 256
 _SLOT_BYTES: Final = 16
 """Chunk, ranks, exponent and flags of a slot."""
 _SEGMENTS: Final = (32, 4, 1)
@@ -25,8 +25,16 @@ _SEGMENTS: Final = (32, 4, 1)
 
 TOFINO_REGISTERS: Final = {"SwitchGNN": 38, "all-reduce": 38}
 """Registers of each system's program for Tofino, each of which takes a stateful unit of its own."""
-TOFINO_UNITS: Final = 48
-"""Stateful units of a pipe of a Tofino: four in each of 12 stages."""
+TOFINO_LANES: Final = 32
+"""Registers of lanes among them, which two systems could have in common."""
+TOFINO_STAGES: Final = {"SwitchGNN": 11, "all-reduce": 12}
+"""Stages that each system's program takes: lanes fill eight, one after another, behind what they depend on."""
+TOFINO_CLASS_STAGES: Final = 2
+"""Stages after which Hermod's program knows a packet's class, which may forbid its sum."""
+TOFINO_PIPE: Final = 12
+"""Stages of a pipe of a Tofino."""
+TOFINO_UNITS: Final = 4 * TOFINO_PIPE
+"""Stateful units of a pipe: four in each stage."""
 
 
 def refuse_tofino(cluster: Cluster) -> None:
@@ -37,14 +45,21 @@ def refuse_tofino(cluster: Cluster) -> None:
     """
     for switch in cluster.switches:
         if switch.target == "tna":
-            need = " and ".join(f"{system} {count}" for system, count in TOFINO_REGISTERS.items())
-            problem = f"a pipe of a Tofino has {TOFINO_UNITS} stateful units: {need} do not fit together"
-            raise OfframpError(f"{cluster.place(switch.name)}: {switch.name}: target tna: {problem}")
+            raise OfframpError(f"{cluster.place(switch.name)}: {switch.name}: target tna: {_too_much()}")
+
+
+def _too_much() -> str:
+    """The reason that systems do not fit into a pipe together, side by side or with lanes in common."""
+    need = " and ".join(f"{system} {count}" for system, count in TOFINO_REGISTERS.items())
+    units, most = sum(TOFINO_REGISTERS.values()) - TOFINO_LANES, max(TOFINO_STAGES.values())
+    common = f"with lanes in common {units} do, but in {most + TOFINO_CLASS_STAGES} stages of {TOFINO_PIPE}"
+    classes = f"{TOFINO_CLASS_STAGES} for a packet's class before the {most} of its sum"
+    return f"a pipe of a Tofino has {TOFINO_UNITS} stateful units: {need} do not fit together; {common}, {classes}"
 
 
 def page_bytes(segments: int) -> int:
     """Stateful memory of a page of slots of all-reduce."""
-    return PAGE * (segments * _SEGMENT_BYTES + _SLOT_BYTES)
+    return PAGE * (segments * SEGMENT_BYTES + _SLOT_BYTES)
 
 
 def part_of_switchgnn(memory: int) -> int:

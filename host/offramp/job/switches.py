@@ -12,12 +12,20 @@ from typing import ClassVar, Final
 
 from offramp.allreduce.control import AllReduceControl, SwitchFullError, with_session
 from offramp.allreduce.entries import SwitchRole
+from offramp.allreduce.wire import PAGE
 from offramp.cluster.model import ClusterSwitch
 from offramp.fabric.forwarding import entries
 from offramp.job import systems
 from offramp.job.claimant import claimant
 from offramp.job.ledger import SwitchLedger, opened
-from offramp.job.shared_program import MOST_PAGES, SHARED, SharedSizes, page_bytes, sizes_for_pages
+from offramp.job.shared_program import (
+    MOST_PAGES,
+    SEGMENT_BYTES,
+    SHARED,
+    SharedSizes,
+    page_bytes,
+    sizes_for_pages,
+)
 from offramp.job.snapshot import SwitchSnapshot
 from offramp.p4src import p4_text
 from offramp_base.errors import OfframpError
@@ -53,6 +61,8 @@ class ProgramOnSwitch(ABC):
     what: ClassVar[str]
     several: ClassVar[bool]
     """Whether several jobs have room in the system at once."""
+    reason_alone: ClassVar[str] = ""
+    """The reason that they have not, for the end of a line."""
     switch: ClusterSwitch
     place: str
     ports: dict[int, int]
@@ -118,17 +128,35 @@ class ProgramOnSwitch(ABC):
         """
         with opened(self.switch) as ledger:
             _release_ended(self.switch, ledger)
-            if ahead := ledger.ahead_of(claimant()):
-                raise SwitchFullError(
-                    f"{self.place}: {self.switch.name}: jobs that have waited there for longer: {ahead}"
-                )
-            if ledger.jobs and ledger.program != SHARED and not (self.several and ledger.program == self.program):
-                problem = f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
-                raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
-            if ledger.jobs and ledger.holders.get(self.what, self.job) != self.job:
-                problem = f"a job that runs there has {self.what} for itself"
+            if problem := self.barred(ledger):
                 raise SwitchFullError(f"{self.place}: {self.switch.name}: {problem}")
             with_switch(self.switch, lambda session: self._apply(session, ledger))
+
+    def barred(self, ledger: SwitchLedger) -> str:
+        """The reason that a switch's ledger gives against one more job of this system; else empty."""
+        if ahead := ledger.ahead_of(claimant()):
+            return f"jobs that have waited there for longer: {ahead}"
+        jobs = ledger.running
+        if jobs and ledger.program != SHARED and not (self.several and ledger.program == self.program):
+            return f"jobs that run there have it for {ledger.program}, which leaves no room for {self.program}"
+        holder = ledger.holders.get(self.what, self.job)
+        if jobs and holder != self.job and holder in jobs:
+            return f"a job that runs there has {self.what} for itself{self.reason_alone}"
+        return ""
+
+    def full(self, session: Session) -> str:  # noqa: ARG002
+        """The reason that a running program has no room for the job; else empty."""
+        return ""
+
+    @property
+    @abstractmethod
+    def lease(self) -> str:
+        """The part of the program that the job has, for people."""
+
+    @property
+    def brings(self) -> str:
+        """The program that the job brings where no other job runs, for people."""
+        return str(self.shared_sizes) if self.share else self.program
 
     def _apply(self, session: Session, ledger: SwitchLedger) -> None:
         alone = not ledger.jobs
@@ -169,7 +197,7 @@ class ProgramOnSwitch(ABC):
             intact[0] = self.runs(session) and self.admitted(session)
 
         try:
-            with _session(self.switch, _LOOK_S) as session:
+            with looking(self.switch) as session:
                 look(session)
         except OfframpError as error:
             return f"{self.switch.name} does not answer: {error}"
@@ -209,6 +237,20 @@ class JobOnSwitch(ProgramOnSwitch):
         """Sizes with the job's pages, and room for others."""
         return sizes_for_pages(self.switch, self.place, self.pages, self.segments)
 
+    @property
+    def lease(self) -> str:
+        """Pages of slots."""
+        size = self.segments * SEGMENT_BYTES
+        return f"{self.pages} pages of {PAGE} slots of {size} B ({self.pages * page_bytes(self.segments)} B)"
+
+    def full(self, session: Session) -> str:
+        """Too few free pages, or frames of another length."""
+        control = AllReduceControl(session)
+        if control.segments != self.segments:
+            return f"jobs that run there have {control.segments} segments in a frame, this one {self.segments}"
+        free = control.pages - sum(control.pages_by_job().values())
+        return f"{free} of {control.pages} pages are free, the job needs {self.pages}" if free < self.pages else ""
+
     def runs(self, session: Session) -> bool:
         """Whether the switch's program carries all-reduce."""
         return systems.all_reduce(session) is not None
@@ -228,16 +270,16 @@ class JobOnSwitch(ProgramOnSwitch):
 
     def admitted(self, session: Session) -> bool:
         """Whether the job is on the switch, by its pages."""
-        return self.job in AllReduceControl(session)._taken().values()
+        return self.job in AllReduceControl(session).pages_by_job()
 
 
 @contextlib.contextmanager
-def _session(switch: ClusterSwitch, timeout_s: float) -> Iterator[Session]:
+def looking(switch: ClusterSwitch) -> Iterator[Session]:
     """A session that only reads, and is not primary controller."""
     from offramp_base.p4rt.tls import Tls
 
     tls = Tls(switch.cert, switch.key, switch.ca) if switch.ca or switch.cert else None
-    session = Session(switch.control or "", device_id=switch.device, timeout_s=timeout_s, tls=tls)
+    session = Session(switch.control or "", device_id=switch.device, timeout_s=_LOOK_S, tls=tls)
     try:
         yield session
     finally:
@@ -268,7 +310,7 @@ def with_switch(switch: ClusterSwitch, ask: Callable[[Session], object]) -> None
 def answers(switch: ClusterSwitch) -> bool:
     """Whether a switch answers and runs a program, which one that has just started does not."""
     try:
-        with opened(switch), _session(switch, _LOOK_S) as session:
+        with opened(switch), looking(switch) as session:
             return bool(session.index.tables)
     except OfframpError:
         return False

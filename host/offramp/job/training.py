@@ -52,24 +52,26 @@ class Training(JobKind):
         return {}
 
     def words_of(self, placed: PlacedJob, way: str, start: JobStart) -> list[str]:
-        """Further words of the command: those of its checkpoint, where the trainer keeps any."""
+        """Further words of the command: those of its checkpoint."""
         return self.checkpoint_words(self.settings(placed, way), start)
 
     @staticmethod
     def checkpoint_words(settings: Any, start: JobStart) -> list[str]:
         """Options for the checkpoint that the settings name, or for one in the job's folder, and to resume from it.
 
-        Empty for a calibration, and for trainers without checkpoints.
+        Empty for a calibration.
         """
-        if start.rounds is not None or not hasattr(settings, "checkpoint"):
+        if start.rounds is not None:
             return []
-        from offramp.train.checkpoint import completed_epochs, forget
+        from offramp.train.stored_state import completed_epochs, forget
 
         where = settings.checkpoint or str(start.folder.absolute() / CHECKPOINT)
         words = ["--checkpoint", where] if settings.checkpoint is None else []
         if start.attempt == 0:
             forget(where)
-        elif 0 < completed_epochs(where) < settings.epochs:  # one that had finished training begins again
+        elif (
+            0 < completed_epochs(where) < getattr(settings, "all_epochs", settings.epochs)
+        ):  # one that had finished training begins again
             words += ["--resume", where]
         return words
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
+from offramp.allreduce.control import LeaseTraffic
 from offramp.cluster.model import Agent, Cluster, ClusterSwitch
 from offramp.cluster.reach import command_on
 from offramp.job.counters import link_bytes, of_hosts
@@ -41,6 +42,7 @@ class SwitchLook:
         pages: pages of slots, if it runs all-reduce.
         taken: pages in use, by job.
         verdicts: packets by what they came to.
+        traffic: traffic of each job that has pages, since it got them.
         queues: by port and queue (``"3/7"``), packets ``sent``, ``marked`` and ``dropped``, where its program
             counts them.
         passes: SwitchGNN's counts, if it runs that.
@@ -52,6 +54,7 @@ class SwitchLook:
     verdicts: dict[str, int] = field(default_factory=dict)
     queues: dict[str, dict[str, int]] = field(default_factory=dict)
     passes: dict[str, int] = field(default_factory=dict)
+    traffic: dict[int, LeaseTraffic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -247,10 +250,8 @@ def _switch(switch: ClusterSwitch) -> SwitchLook:
         passes = SwitchGnnControl(session).counters() if has_switchgnn(session) else {}
         if control is None:
             return SwitchLook(True, queues=queues, passes=passes)
-        pages_used: dict[int, int] = {}
-        for job in control._taken().values():
-            pages_used[job] = pages_used.get(job, 0) + 1
-        return SwitchLook(True, control.pages, pages_used, control.outcomes(), queues, passes)
+        pages_used, traffic = control.pages_by_job(), control.traffic()
+        return SwitchLook(True, control.pages, pages_used, control.outcomes(), queues, passes, traffic)
     except OfframpError:
         return SwitchLook(answers=False)
     finally:

@@ -62,6 +62,17 @@ class EmbeddingTable:
         self._encoded = torch.zeros(vertices, dtype=torch.bool)
         self._lock = threading.Lock()
 
+    def copies(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows ``(n, width)``, and which of them are embeddings, for a checkpoint."""
+        with self._lock:
+            return self._rows.clone(), self._encoded.clone()
+
+    def restore(self, rows: torch.Tensor, encoded: torch.Tensor) -> None:
+        """Take over what :meth:`copies` returned."""
+        with self._lock:
+            self._rows.copy_(rows)
+            self._encoded.copy_(encoded)
+
     def put(self, ids: torch.Tensor, rows: torch.Tensor) -> None:
         """Store embeddings ``(b, width)`` of vertices ``(b,)``."""
         with self._lock:
@@ -74,8 +85,7 @@ class EmbeddingTable:
         A vertex that was never encoded keeps its ``numeric`` features. Embeddings are scaled to the mean length of
         those, so that replacing rows does not change the scale.
         """
-        with self._lock:
-            rows, encoded = self._rows.clone(), self._encoded.clone()
+        rows, encoded = self.copies()
         length = numeric.norm(dim=1).mean()
         rows *= length / rows.norm(dim=1, keepdim=True).clamp(min=1e-12)
         return torch.where(encoded.unsqueeze(1), rows.to(numeric.dtype), numeric), int(encoded.sum())

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch.nn import functional
 
+from offramp.unitg.checkpoint import LM, parameter_arrays, progress_prefix, restore_parameters
 from offramp.unitg.gate import Stopped
 from offramp.unitg.hooks import GateHooks
 from offramp.workers.accelerator import AS_STORED, autocast, own_stream
@@ -20,6 +23,7 @@ from offramp_base.wire.objects import sendable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from offramp.train.stored_state import Arrays
     from offramp.unitg.collaborator import EmbeddingTable
     from offramp.unitg.encoder import Encoder
     from offramp.unitg.gate import Gate
@@ -102,6 +106,9 @@ class FineTuner:
         self._hooks = GateHooks(gate, model.units(), module_s)
         self._adam = torch.optim.AdamW(model.parameters(), lr=lr)
         self._waiting: list[Label] = []
+        self._collecting = threading.Lock()
+        self._boundary = threading.Condition()  # between two steps, where a checkpoint holds the thread
+        self._begun, self._most = 0, _NEVER
         self._pseudo: tuple[torch.Tensor, float] | None = None
         self._precision, self._device = precision, texts.tokens.device
 
@@ -111,8 +118,11 @@ class FineTuner:
         try:
             with own_stream(self._device):
                 for _ in range(steps):
+                    self._begin()
                     self._step(self.progress.steps)
-                    self.progress.steps += 1
+                    with self._boundary:
+                        self.progress.steps += 1
+                        self._boundary.notify_all()
                 self._collect(last=True)
         except Stopped:
             self._leave("the run was over first")
@@ -145,9 +155,71 @@ class FineTuner:
                 rows[ids] = self._read(ids, number)[part].cpu()
         return rows
 
+    def hold(self) -> int:
+        """Begin no further step until :meth:`release`; returns the number of steps begun."""
+        with self._boundary:
+            self._most = self._begun
+            return self._begun
+
+    def reach(self, step: int) -> bool:
+        """Make steps up to this number while held, with the gate open, and collect all embeddings.
+
+        Returns:
+            whether the fine-tuning is well.
+        """
+        with self._boundary:
+            self._most = step
+            self._boundary.notify_all()
+            self._boundary.wait_for(lambda: self.progress.steps >= step or self.progress.fault is not None)
+        if self.progress.fault is not None:
+            return False
+        try:
+            self._collect(last=True)
+        except OfframpError:  # another rank has ended its part
+            return False
+        return True
+
+    def release(self) -> None:
+        """Go on after :meth:`hold`."""
+        with self._boundary:
+            self._most = _NEVER
+            self._boundary.notify_all()
+
+    def arrays(self) -> dict[str, Any]:
+        """The model and its optimiser's state, which all ranks have alike, while held."""
+        return parameter_arrays(LM, dict(self.model.named_parameters()), self._adam)
+
+    def progress_arrays(self, most: int) -> dict[str, Any]:
+        """This rank's progress of at most ``most`` steps, while held."""
+        exits, progress, prefix = len(self._batches.groups), self.progress, progress_prefix(self._mailbox.rank)
+        losses, counts = np.zeros((most, 1 + exits)), np.zeros(most, np.int64)
+        for step, (loss, each) in enumerate(zip(progress.losses, progress.exit_losses, strict=True)):
+            losses[step, : 1 + len(each)] = loss, *each
+            counts[step] = len(each)
+        steps = np.array([progress.steps], np.int64)
+        return {f"{prefix}steps": steps, f"{prefix}losses": losses, f"{prefix}exits": counts}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` and :meth:`progress_arrays` returned, before any step."""
+        restore_parameters(LM, dict(self.model.named_parameters()), self._adam, arrays)
+        prefix = progress_prefix(self._mailbox.rank)
+        steps = int(arrays[f"{prefix}steps"][0])
+        losses, counts = arrays[f"{prefix}losses"][:steps].tolist(), arrays[f"{prefix}exits"][:steps].tolist()
+        self.progress.steps = self._begun = steps
+        self.progress.losses = [row[0] for row in losses]
+        self.progress.exit_losses = [row[1 : 1 + count] for row, count in zip(losses, counts, strict=True)]
+
+    def _begin(self) -> None:
+        """Wait where a checkpoint holds the thread."""
+        with self._boundary:
+            self._boundary.wait_for(lambda: self._begun < self._most)
+            self._begun += 1
+
     def _leave(self, fault: str) -> None:
         """End early; the others must not wait for this rank."""
-        self.progress.fault = fault
+        with self._boundary:
+            self.progress.fault = fault
+            self._boundary.notify_all()
         self._hooks.abandon()
         for peer in self._peers():
             self._mailbox.post(peer, Key(_NEVER, _GONE, False, 0), torch.zeros(1, dtype=torch.uint8))
@@ -244,14 +316,15 @@ class FineTuner:
 
     def _collect(self, *, last: bool = False) -> None:
         """Store the others' rows of earlier steps in the table; they arrived before those steps' successors."""
-        for peer, key in self._waiting:
-            if last:
-                self._wait(peer, key)
-            payload = self._mailbox.take((peer, key))
-            if payload is not None and self._table is not None:
-                rows = payload.view(torch.float64).view(-1, self._table.width + 1)
-                self._table.put(rows[:, 0].long(), rows[:, 1:].float())
-        self._waiting = []
+        with self._collecting:
+            for peer, key in self._waiting:
+                if last:
+                    self._wait(peer, key)
+                payload = self._mailbox.take((peer, key))
+                if payload is not None and self._table is not None:
+                    rows = payload.view(torch.float64).view(-1, self._table.width + 1)
+                    self._table.put(rows[:, 0].long(), rows[:, 1:].float())
+            self._waiting = []
 
     def _send(self, peer: int, key: Key, values: torch.Tensor) -> None:
         self._mailbox.post(peer, key, values.contiguous().view(torch.uint8).flatten())

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from offramp.unitg.checkpoint import ResumedStage, facts_of, resumed_stages
 from offramp.unitg.language_model import EXITS, LanguageModel, seeded
 from offramp.unitg.lazy_tuner import Batches, centrality_groups, random_groups, value_groups
 from offramp.unitg.microbatches import Microbatch, affinity_split, cut_edges, make_microbatches, random_split
@@ -60,6 +61,8 @@ class UnitgJob:
         labels, masks: ``(n,)`` and ``(3, n)`` of the whole graph, at the last stage.
         whole: the graph as a single piece, for the evaluation at the end.
         corpus: texts of the language model, if there is one.
+        facts: facts about the run, for its checkpoints.
+        resumed: state from which the stage resumes.
     """
 
     settings: UnitgSettings
@@ -72,6 +75,13 @@ class UnitgJob:
     masks: npt.NDArray[np.bool_] | None
     whole: Microbatch
     corpus: Corpus | None
+    facts: dict[str, Any]
+    resumed: ResumedStage | None = None
+
+    @property
+    def steps(self) -> int:
+        """Steps of the language model in a round."""
+        return self.settings.lm_epochs * self.corpus.batches.steps_of_epoch() if self.corpus else 0
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ def plan(graph: Graph, settings: UnitgSettings) -> Planned:
     layers = split_layers(settings.layers, settings.stages)
     corpus = _corpus(graph, settings) if settings.has_text else None
     masks = np.stack([graph.train, graph.val, graph.test])
+    known = facts_of(graph, settings, count)
     jobs = []
     for stage, own in enumerate(layers):
         place = PipelinePosition(stage, settings.stages, count)
@@ -117,8 +128,12 @@ def plan(graph: Graph, settings: UnitgSettings) -> Planned:
                 masks if place.last else None,
                 whole,
                 corpus,
+                known,
             )
         )
+    if settings.resume is not None:
+        states = resumed_stages(settings.resume, known, jobs)
+        jobs = [replace(job, resumed=state) for job, state in zip(jobs, states, strict=True)]
     facts = {
         "graph_name": graph.name,
         "vertices": graph.vertices,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import nn
 from offramp.g3.block import BipartiteBlock
 from offramp.models.base import Features, dense
 from offramp.models.neighbourhood import as_features
+from offramp.unitg.checkpoint import parameter_arrays, restore_parameters
 from offramp.unitg.schedule import Op
 from offramp.unitg.settings import RECOMPUTED
 from offramp.unitg.stage import StageModel
@@ -22,6 +23,7 @@ from offramp.workers.mailbox import Key
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
+    from offramp.train.stored_state import Arrays
     from offramp.unitg.gate import Gate
     from offramp.unitg.job import UnitgJob
     from offramp.unitg.microbatches import Microbatch
@@ -76,6 +78,14 @@ class Stage:
     def use(self, features: torch.Tensor) -> None:
         """Use other input features ``(n, F)`` from now on; at the first stage."""
         self._features = [features[ids.cpu()].to(self._device, self._dtype) for ids in self._ids]
+
+    def arrays(self) -> dict[str, Any]:
+        """Weights of this stage's layers and the optimiser's state, for a checkpoint."""
+        return parameter_arrays("", self.part.named, self._adam)
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` returned."""
+        restore_parameters("", self.part.named, self._adam, arrays)
 
     def learn_from(self, pseudo: torch.Tensor, weight: float) -> None:
         """Learn pseudo-labels as well from now on (GLEM's M-step); at the last stage.

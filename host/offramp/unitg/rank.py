@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +29,7 @@ from offramp_base.settings.error import SettingsError
 if TYPE_CHECKING:
     from typing import Self
 
+    from offramp.train.stored_state import Arrays
     from offramp.unitg.job import UnitgJob
     from offramp.workers.group import Group
 
@@ -44,9 +47,11 @@ class Rank:
     def __init__(self, group: Group, job: UnitgJob) -> None:
         settings = job.settings
         device = open_device(settings.device, group)
-        self._job, self.gate = job, Gate(EmulatedDevice(partial(wait_for, device)))
+        self._group, self._job, self.gate = group, job, Gate(EmulatedDevice(partial(wait_for, device)))
         self._mailbox: Mailbox = group.mailbox(settings.timeout_s, settings.link_bps)
         self.stage = Stage(job, self._mailbox, self.gate, device)
+        if job.resumed is not None:
+            self.stage.restore(job.resumed.state.as_dict())
         self.table: EmbeddingTable | None = None
         self.tuner: FineTuner | None = None
         self._lm_mailbox: Mailbox | None = None
@@ -72,11 +77,42 @@ class Rank:
             module_s=settings.lm_ms / 1000,
             precision=settings.precision,
         )
+        if job.resumed is not None:
+            self._restore(job.resumed.state.as_dict())
+
+    def _restore(self, arrays: Arrays) -> None:
+        assert self.tuner is not None
+        self.tuner.restore(arrays)
+        if self.table is not None:
+            self.table.restore(torch.from_numpy(arrays["embeddings"]), torch.from_numpy(arrays["encoded"]))
+
+    @contextmanager
+    def held(self) -> Iterator[bool]:
+        """Within the block, the language models of all ranks rest after the same step; whether they are well.
+
+        Every rank calls it.
+        """
+        tuner = self.tuner
+        if tuner is None:
+            yield True
+            return
+        was_open = self.gate.is_open
+        step = int(self._group.max(torch.tensor([tuner.hold()], dtype=torch.float64)).item())
+        self.gate.resume()
+        well = tuner.reach(step)
+        if not was_open:
+            self.gate.pause()
+        try:
+            yield self._group.max(torch.tensor([float(not well)], dtype=torch.float64)).item() == 0
+        finally:
+            tuner.release()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.tuner is not None:
+            self.tuner.release()
         self.gate.stop()
         if self._thread is not None:
             self._thread.join()
@@ -84,6 +120,11 @@ class Rank:
             self._mailbox.close()
             if self._lm_mailbox is not None:
                 self._lm_mailbox.close()
+
+    @property
+    def lm_steps(self) -> int:
+        """Number of steps that the language model has made."""
+        return self.tuner.progress.steps if self.tuner is not None else 0
 
     def start_lm(self, steps: int) -> None:
         """Let the language model make ``steps`` more steps, whenever the gate is open."""

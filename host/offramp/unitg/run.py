@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
+from offramp.train.stored_state import StoredState, keep_state
 from offramp.unitg.collaborator import Collaborator
 from offramp.unitg.job import UnitgJob, plan
 from offramp.unitg.rank import Rank
@@ -20,6 +22,7 @@ from offramp.workers.launch import open_launcher
 
 if TYPE_CHECKING:
     from offramp.graph.data import Graph
+    from offramp.unitg.checkpoint import ResumedStage
     from offramp.workers.group import Group
 
 OnEpoch = Callable[[UnitgEpoch], None]
@@ -64,13 +67,14 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
     """One rank's whole run; rank 0 reports every epoch and returns everyone's results."""
     settings = job.settings
     with Rank(group, job) as rank:
-        steps = settings.lm_epochs * job.corpus.batches.steps_of_epoch() if job.corpus else 0
         group.sum(torch.zeros(1))
         start = time.perf_counter()
         loop, gnn_seconds = UnitgEpochs(group, job, rank), 0.0
         epochs: list[UnitgEpoch] = []
-        for number in range(settings.rounds):
-            rank.start_lm(steps)
+        if settings.mode == GLEM and loop.between_rounds:
+            loop.expect()
+        for number in range(loop.done // settings.epochs, settings.rounds):
+            rank.start_lm((number + 1) * job.steps - rank.lm_steps)
             if settings.in_turn:
                 rank.finish_lm()
                 group.sum(torch.zeros(1))
@@ -81,7 +85,7 @@ def train_rank(group: Group, job: UnitgJob, report: Callable[[Any], None]) -> Bo
             else:
                 rank.ready()
             begun = time.perf_counter()
-            epochs += loop.round(report if group.rank == 0 else lambda _: None)
+            epochs += loop.round(number, report if group.rank == 0 else lambda _: None)
             gnn_seconds += time.perf_counter() - begun
             if settings.mode == GLEM and number + 1 < settings.rounds:
                 loop.expect()
@@ -102,14 +106,70 @@ class UnitgEpochs(EpochLoop[UnitgEpoch]):
 
     def __init__(self, group: Group, job: UnitgJob, rank: Rank) -> None:
         self._group, self._job, self._rank = group, job, rank
-        self.epochs = 0
         self._collaborator, self._embedded = Collaborator(job.settings.all_epochs), 0
         self._numeric = rank.stage.numeric() if rank.table is not None else None
+        self._inputs: torch.Tensor | None = None
+        self._history: list[tuple[float, float]] = []
+        self._evaluated = bool(job.settings.dropout)  # an epoch with dropout ends with an evaluation
+        if job.resumed is not None:
+            self._resume(job.resumed)
 
-    def round(self, report: OnEpoch) -> list[UnitgEpoch]:
-        """Train for the epochs of a round."""
-        self.done, self.epochs = self.epochs, self.epochs + self._job.settings.epochs
-        return self.run(report)
+    def _resume(self, resumed: ResumedStage) -> None:
+        self.done, self._evaluated = resumed.epoch, False
+        for number, (loss, seconds) in enumerate(resumed.history.tolist(), 1):
+            self._due(number)
+            self._observe(loss, seconds)
+        arrays = resumed.state.as_dict()
+        if self._rank.table is not None and int(arrays["embedded"][0]) >= 0:
+            self._embedded = int(arrays["embedded"][0])
+            self._inputs = torch.from_numpy(arrays["inputs"].copy())
+            self._rank.stage.use(self._inputs)
+
+    @property
+    def between_rounds(self) -> bool:
+        """Whether the next epoch is the first of a later round."""
+        return self.done > 0 and self.done % self._job.settings.epochs == 0
+
+    def round(self, number: int, report: OnEpoch) -> list[UnitgEpoch]:
+        """Train for the epochs of a round, counted from 0, that are left."""
+        self.epochs = (number + 1) * self._job.settings.epochs
+        records = self.run(report)
+        self.done = self.epochs
+        return records
+
+    def keep(self, number: int) -> None:
+        """Write the checkpoint if one is due, unless the language model has failed, which the result tells."""
+        settings, job = self._job.settings, self._job
+        last = number == settings.all_epochs
+        if settings.checkpoint is None or not (last or number % settings.checkpoint_every == 0):
+            return
+        with self._rank.held() as well:
+            if well:
+                keep_state(settings.checkpoint, self._state(number), job.facts, self._group)
+
+    def _state(self, number: int) -> StoredState:
+        rank, own = self._rank, self._rank.stage.arrays()
+        if rank.table is not None and self._numeric is not None:
+            rows, encoded = rank.table.copies()
+            inputs = torch.zeros_like(self._numeric) if self._inputs is None else self._inputs
+            embedded = -1 if self._inputs is None else self._embedded
+            own |= {"embeddings": rows.numpy(), "encoded": encoded.numpy(), "inputs": inputs.numpy()}
+            own |= {"embedded": np.array([embedded], np.int64)}
+        alike: dict[str, Any] = {}
+        if rank.tuner is not None:
+            alike = rank.tuner.arrays()
+            own |= rank.tuner.progress_arrays(self._job.steps * self._job.settings.rounds)
+        return StoredState(number, np.array(self._history, np.float64).reshape(-1, 2), alike, own)
+
+    def _due(self, number: int) -> bool:
+        """Whether embeddings become features before this epoch."""
+        settings = self._job.settings
+        first = settings.in_turn and (number - 1) % settings.epochs == 0
+        return first or self._collaborator.due(number)
+
+    def _observe(self, loss: float, seconds: float) -> None:
+        self._history.append((loss, seconds))
+        self._collaborator.observe(loss)
 
     def maximise(self) -> None:
         """Prepare GLEM's M-step: embeddings as features, and the language model's probabilities of classes.
@@ -127,8 +187,8 @@ class UnitgEpochs(EpochLoop[UnitgEpoch]):
     def expect(self) -> None:
         """Prepare GLEM's E-step: the probabilities that the graph neural network gives to each vertex's classes."""
         job, rank = self._job, self._rank
-        if not job.settings.dropout:  # an epoch with dropout ends with an evaluation
-            rank.stage.evaluate(2 * self.epochs + 1)
+        if not self._evaluated:
+            rank.stage.evaluate(2 * self.done + 1)
         pseudo = torch.zeros(len(job.whole.ids), job.widths[-1], dtype=torch.float64)
         if job.place.last:
             assert rank.stage.scores is not None
@@ -140,18 +200,18 @@ class UnitgEpochs(EpochLoop[UnitgEpoch]):
         """Make one iteration of the pipeline, after fetching embeddings as features if they are due."""
         settings, rank = self._job.settings, self._rank
         start = time.perf_counter()
-        first = settings.in_turn and number == self.done + 1
-        if (first or self._collaborator.due(number)) and rank.table is not None and self._numeric is not None:
-            features, self._embedded = rank.table.features(self._numeric)
-            rank.stage.use(features)
+        if self._due(number) and rank.table is not None and self._numeric is not None:
+            self._inputs, self._embedded = rank.table.features(self._numeric)
+            rank.stage.use(self._inputs)
         loss, train, val, test = _shares(self._group, rank.stage.iteration(2 * number), self._job)
         require_finite(number, loss)
         if settings.dropout:
             _, train, val, test = _shares(self._group, rank.stage.evaluate(2 * number + 1), self._job)
+            self._evaluated = True
             if self._job.place.first:
                 rank.gate.pause()
         seconds = time.perf_counter() - start
-        self._collaborator.observe(loss)
+        self._observe(loss, seconds)
         return UnitgEpoch(
             epoch=number,
             loss=loss,

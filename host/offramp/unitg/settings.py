@@ -13,6 +13,8 @@ from offramp.train.fields import (
     MODEL,
     TRAINING,
     WORKERS,
+    Checkpoint,
+    CheckpointEvery,
     Compile,
     Device,
     Dropout,
@@ -21,6 +23,7 @@ from offramp.train.fields import (
     LearningRate,
     Link,
     Precision,
+    Resume,
 )
 from offramp.unitg.schedule import automatic_microbatches, split_layers
 from offramp.unitg.text import FEATURES
@@ -55,7 +58,8 @@ class UnitgSettings(GraphSettings):
 
     ``text`` is an argument of :func:`offramp.unitg.text.vertex_texts`. If ``microbatches`` is None, the auto scheduler
     chooses. In modes in which the models train in turn, ``rounds`` says how often each does, for ``epochs`` and
-    ``lm_epochs``. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long
+    ``lm_epochs``. ``checkpoint`` gets both models at regular intervals and after the last epoch of the graph neural
+    network. ``device_ms`` emulates an accelerator on which a stage's forward pass of a microbatch takes that long
     and a backward pass twice as long, ``lm_ms`` the same for a module of the language model.
     """
 
@@ -139,6 +143,9 @@ class UnitgSettings(GraphSettings):
     lm_epochs: Annotated[int, Field("Passes over all texts", least=1)] = 3
     lm_lr: Annotated[float, Field("Learning rate of the language model", above=0)] = 1e-3
     lm_ms: Annotated[float, Field("The same of a module of the language model", least=0)] = 0.0
+    checkpoint: Checkpoint = None
+    checkpoint_every: CheckpointEvery = 10
+    resume: Resume = None
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot be run.

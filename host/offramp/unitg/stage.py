@@ -22,6 +22,11 @@ class StageModel:
     """Layers ``layers`` of a model; the first stage also encodes, the last one also reads out.
 
     Stages pass ``(n, w)`` to each other: the state, followed by ``h^0`` if layers use it.
+
+    Attributes:
+        model: the model, all layers or those of the stage.
+        parameters: the stage's, in the order of its layers.
+        named: the same by their names in the model.
     """
 
     def __init__(self, model: Model, layers: range, *, spare: bool = True, recomputes: bool = False) -> None:
@@ -42,9 +47,10 @@ class StageModel:
             own += [*model._preparing(number), *model._combining(number)]
         if self.last:
             own += model._combining(model.layers + 1)
+        mine = {id(parameter) for parameter in own}
+        self.named = {name: each for name, each in model.named_parameters() if id(each) in mine}
         self.parameters = own
         if spare:
-            mine = {id(parameter) for parameter in own}
             for parameter in model.parameters():
                 if id(parameter) not in mine:
                     parameter.data = parameter.data.new_empty(0)

@@ -18,13 +18,21 @@ from allreduce_oracle import exact_sum, random_tensor
 from hermod_model import PORTS, QUIET, Model, random_frame
 from offramp.allreduce import entries
 from offramp.allreduce.wire import IP_PROTOCOL as ALL_REDUCE
-from offramp.job.shared_program import TOFINO_REGISTERS, TOFINO_UNITS
+from offramp.job.shared_program import (
+    TOFINO_CLASS_STAGES,
+    TOFINO_LANES,
+    TOFINO_PIPE,
+    TOFINO_REGISTERS,
+    TOFINO_STAGES,
+    TOFINO_UNITS,
+)
 from offramp.switch_groups import ALL_REDUCE as FIRST_GROUP
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.wire import IP_PROTOCOL as SWITCHGNN
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4 import PlainSwitch
 from offramp_p4.lint.one_access import violations
+from offramp_p4.tna.resources import estimate
 from offramp_sim.allreduce import direct as allreduce
 from offramp_sim.allreduce.lockstep import AllReduceLockstep
 from offramp_sim.hermod import direct as hermod
@@ -152,6 +160,21 @@ def test_no_pass_accesses_a_register_twice_beyond_hermods_own() -> None:
 @pytest.mark.full
 @pytest.mark.parametrize(("system", "name"), [("SwitchGNN", "switchgnn/tna.p4"), ("all-reduce", "allreduce/tna.p4")])
 def test_what_the_planner_says_of_a_tofino(system: str, name: str) -> None:
-    """Every register of a pipe is in a stateful unit of its own, so that two such programs are too many."""
-    registers = [extern for extern in program(name).externs if extern.extern == "Register"]
+    """Every register of a pipe is in a stateful unit of its own, so that two such programs are too many.
+
+    With lanes in common they are not; then the stages are too many, since a packet's class comes before its sum.
+    """
+    registers = [extern.name for extern in program(name).externs if extern.extern == "Register"]
     assert len(registers) == TOFINO_REGISTERS[system] < TOFINO_UNITS < sum(TOFINO_REGISTERS.values())
+    assert sum(register.endswith(("sums", "pairs")) for register in registers) == TOFINO_LANES
+    assert sum(TOFINO_REGISTERS.values()) - TOFINO_LANES <= TOFINO_UNITS
+    (report,) = estimate(program(name))
+    assert len(report.stages) == TOFINO_STAGES[system]
+    assert TOFINO_CLASS_STAGES + max(TOFINO_STAGES.values()) > TOFINO_PIPE == report.chip.stages
+
+
+@pytest.mark.full
+def test_when_a_tofino_knows_a_packets_class() -> None:
+    (report,) = estimate(program("hermod/tna.p4"))
+    names = [[table.name for table in stage.tables] for stage in report.stages]
+    assert "pipe.HermodIngress.classify.classes" in names[TOFINO_CLASS_STAGES - 1]

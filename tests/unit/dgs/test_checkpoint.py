@@ -14,7 +14,7 @@ from torch.distributed.checkpoint import FileSystemReader
 
 from dgs_runs import planted, settings, train
 from offramp.dgs.run import train_dgs
-from offramp.train.checkpoint import forget
+from offramp.train.stored_state import forget
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.thread_group import open_threads
 

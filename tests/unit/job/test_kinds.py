@@ -86,7 +86,9 @@ def test_a_short_run_of_unitg_has_the_same_share_of_both_models(read, racks, tmp
     assert said == ["10", "1", "interleaved", "4"]
 
 
-@pytest.mark.parametrize(("name", "way"), [("train", "p2p"), ("dgs", "random"), ("torchgt", "full")])
+@pytest.mark.parametrize(
+    ("name", "way"), [("train", "p2p"), ("dgs", "random"), ("torchgt", "full"), ("unitg", "sequential")]
+)
 def test_training_resumes_from_its_checkpoint(read, racks, tmp_path, name, way):
     import numpy as np
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two jobs at once on the same leaves and spine: neither's sums change, and no page is both's.
+"""Two jobs at once on the same leaves and spine: neither's sums change, no page is both's, each one's are counted.
 
 The control plane is that of ``offramp job``; ranks are threads of the test on the switches' sockets.
 """
@@ -65,8 +65,34 @@ def test_two_jobs_at_once_on_the_same_switches(lab, job):
             each.start()
         for each in threads:
             each.join()
-        sums: dict[str, int] = {}
-        with_switch(spine, lambda session: sums.update(AllReduceControl(session).outcomes()))
+        shown = {switch.name: switches_traffic(switch) for switch in lab.switches}
     assert wrong == []
-    assert sums["completed"] > 0
-    assert sums["stranger"] == 0
+    for sums, traffic in shown.values():
+        assert sums["completed"] > 0
+        assert sums["stranger"] == 0
+        assert traffic.keys() == {11, 12}
+        assert traffic[11].sums == traffic[12].sums == sums["completed"] / 2
+        for each in traffic.values():
+            assert sum(each.outcomes.values()) == each.packets
+            assert each.octets % each.packets == 0  # frames of one length
+        for name in ("opened", "added", "completed"):
+            assert sum(each.outcomes.get(name, 0) for each in traffic.values()) == sums[name]
+    chosen = replace(job, hosts="h1,h3").hosts_of(lab)
+    with Transaction() as transaction:  # the next job has the same pages, and nothing of the first one's counts
+        for step in deployment(replace(job, hosts="h1,h3"), lab, chosen, 13):
+            transaction.apply(step)
+        assert {number: (each.packets, each.octets) for number, each in switches_traffic(spine)[1].items()} == {
+            13: (0, 0)
+        }
+
+
+def switches_traffic(switch):
+    """Counts of a switch by outcome, and by job."""
+    shown = []
+
+    def look(session) -> None:
+        control = AllReduceControl(session)
+        shown.append((control.outcomes(), control.traffic()))
+
+    with_switch(switch, look)
+    return shown[-1]

@@ -21,12 +21,12 @@ from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, MetadataIndex
 
 from offramp.models import make_model
-from offramp.train.checkpoint import completed_epochs, forget
 from offramp.train.job import layer_widths
 from offramp.train.locations import CheckpointLocation
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
+from offramp.train.stored_state import completed_epochs, forget
 from offramp.train.trainer import Trainer
 from offramp_base.errors import OfframpError
 

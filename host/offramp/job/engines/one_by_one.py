@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.reach import command_on
-from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, connected, every_host
+from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, ending_with_us, every_host
 
 
 @ENGINES.register("hosts")
@@ -23,7 +23,7 @@ class OneByOneEngine(RankEngine):
     def _command(self, start: RankStart, rank: int, host: ClusterHost) -> RankCommand:
         environment = {**start.common, **start.own[rank]}
         remote = host.reach == "ssh"
-        words = command_on(host, [*(connected() if remote else []), *start.command], environment)
+        words = command_on(host, [*ending_with_us(host), *start.command], environment)
         return RankCommand(words, range(rank, rank + 1), f"rank-{rank}.log", held=remote)
 
 

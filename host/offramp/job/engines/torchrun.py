@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from offramp.cluster.reach import command_on
-from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, connected
+from offramp.job.engine import ENGINES, RankCommand, RankEngine, RankStart, ending_with_us
 
 
 @ENGINES.register("torchrun")
@@ -27,7 +27,7 @@ class TorchRunEngine(RankEngine):
             words += [f"--master-addr={start.own[0]['MASTER_ADDR']}", f"--master-port={start.common['MASTER_PORT']}"]
             words += ["--no-python", "--", *start.launched()]  # else it takes ranks' options for its own, shortened
             remote = host.reach == "ssh"
-            reached = command_on(host, [*(connected() if remote else []), *words], start.common)
+            reached = command_on(host, [*ending_with_us(host), *words], start.common)
             ranks = range(first, first + host.processes)
             commands.append(RankCommand(reached, ranks, f"torchrun-{node}.log", held=remote))
             first = ranks.stop

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State of a run of both models, to resume from: each stage writes its layers, all together the language model.
+
+Layers have their names in the whole model, so that any number of stages resumes where it computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from offramp.train.checkpoint import MOMENTS
+from offramp.train.stored_state import ArrayForm, Arrays, RankArrays, form_of, read_state
+from offramp.unitg.stage import StageModel
+from offramp_base.settings.error import SettingsError
+from offramp_base.wire.objects import sendable
+
+if TYPE_CHECKING:
+    from offramp.graph.data import Graph
+    from offramp.unitg.job import UnitgJob
+    from offramp.unitg.settings import UnitgSettings
+
+LM: Final = "lm."
+"""Before the names of the language model's arrays."""
+Parameters = Mapping[str, torch.nn.Parameter]
+
+_OF_A_RUN: Final = (
+    "model", "layers", "hidden", "cut", "lr", "dropout", "dtype", "precision", "activations", "seed", "mode", "rounds",
+)  # fmt: skip
+_OF_TEXTS: Final = (
+    "text", "encoder", "exits", "lm_layers", "lm_width", "lm_heads", "lm_length", "lm_batch", "lm_epochs", "lm_lr",
+    "lm_pseudo", "gnn_pseudo", "epochs",
+)  # fmt: skip
+"""Settings that runs with a language model share; its embeddings arrive at shares of all epochs."""
+
+
+@sendable
+@dataclass(frozen=True)
+class ResumedStage:
+    """State from which one stage resumes.
+
+    Attributes:
+        epoch: the last completed epoch of the graph neural network.
+        history: ``(epoch, 2)`` loss and seconds of each epoch.
+        state: the stage's arrays, and those of the language model.
+    """
+
+    epoch: int
+    history: npt.NDArray[np.float64]
+    state: RankArrays
+
+
+def facts_of(graph: Graph, settings: UnitgSettings, microbatches: int) -> dict[str, Any]:
+    """Facts that must be equal for a run to resume from a checkpoint.
+
+    Stages are the language model's data-parallel ranks: their number decides which texts a step learns from.
+    """
+    size = {"graph": graph.name, "vertices": graph.vertices, "edges": graph.edges, "features": graph.width}
+    names = (*_OF_A_RUN, *(_OF_TEXTS if settings.has_text else ()))
+    known = {**size, "microbatches": microbatches, **{name: getattr(settings, name) for name in names}}
+    return known | {"stages": settings.stages} if settings.has_text else known
+
+
+def progress_prefix(rank: int) -> str:
+    """Before the names of one rank's progress in the language model."""
+    return f"{LM}rank{rank}."
+
+
+def parameter_arrays(prefix: str, parameters: Parameters, adam: torch.optim.Optimizer | None) -> dict[str, Any]:
+    """Parameters, and Adam's moments and number of steps of each: zeros for those that had no gradient yet."""
+    arrays: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        state = adam.state.get(parameter, {}) if adam is not None else {}
+        arrays[f"{prefix}model.{name}"] = parameter.detach().cpu().numpy()
+        for moment in MOMENTS:
+            values = state.get(moment, torch.zeros_like(parameter))
+            arrays[f"{prefix}optimizer.{moment}.{name}"] = values.detach().cpu().numpy()
+        arrays[f"{prefix}optimizer.step.{name}"] = np.array([float(state.get("step", 0.0))], np.float32)
+    return arrays
+
+
+def restore_parameters(prefix: str, parameters: Parameters, adam: torch.optim.Optimizer | None, arrays: Arrays) -> None:
+    """Take over what :func:`parameter_arrays` returned."""
+
+    def tensor(name: str) -> torch.Tensor:
+        return torch.from_numpy(arrays[prefix + name].copy())
+
+    for name, parameter in parameters.items():
+        with torch.no_grad():
+            parameter.copy_(tensor(f"model.{name}"))
+        if adam is not None:
+            moments = {moment: tensor(f"optimizer.{moment}.{name}").to(parameter.device) for moment in MOMENTS}
+            adam.state[parameter] = {"step": tensor(f"optimizer.step.{name}")[0].clone(), **moments}
+
+
+def resumed_stages(where: str, known: Mapping[str, Any], jobs: list[UnitgJob]) -> list[ResumedStage]:
+    """The state of each stage of a checkpoint.
+
+    Raises:
+        OfframpError: it is none, or one of another run, or has as many epochs as this one.
+    """
+    settings = jobs[0].settings
+    own = [_stage_forms(job) for job in jobs]
+    alike = _text_forms(jobs[0])
+    stored = read_state(where, known, {name: form for forms in (*own, alike) for name, form in forms.items()})
+    if stored.epoch >= settings.all_epochs:
+        raise SettingsError("resume", f"has {stored.epoch} epochs, expected {{epochs}} above that", where)
+    return [
+        ResumedStage(
+            stored.epoch, stored.history, RankArrays.of({name: stored.arrays[name] for name in (*forms, *alike)})
+        )
+        for forms in own
+    ]
+
+
+def _forms(prefix: str, parameters: Parameters) -> dict[str, ArrayForm]:
+    return {name: form_of(array) for name, array in parameter_arrays(prefix, parameters, None).items()}
+
+
+def _stage_forms(job: UnitgJob) -> dict[str, ArrayForm]:
+    settings = job.settings
+    model = settings.make_model(job.widths).to(getattr(torch, settings.dtype))
+    forms = _forms("", StageModel(model, job.layers, spare=False).named)
+    if job.corpus is None:
+        return forms
+    most, prefix = job.steps * settings.rounds, progress_prefix(job.place.stage)
+    forms |= {
+        f"{prefix}steps": ("int64", (1,)),
+        f"{prefix}losses": ("float64", (most, 1 + len(job.corpus.batches.groups))),
+        f"{prefix}exits": ("int64", (most,)),
+    }
+    if job.place.first:
+        vertices, width = len(job.whole.ids), job.widths[0]
+        forms |= {
+            "embeddings": ("float32", (vertices, width)),
+            "encoded": ("bool", (vertices,)),
+            "inputs": (settings.dtype, (vertices, width)),
+            "embedded": ("int64", (1,)),
+        }
+    return forms
+
+
+def _text_forms(job: UnitgJob) -> dict[str, ArrayForm]:
+    if job.corpus is None:
+        return {}
+    model = job.corpus.model(job.settings, job.widths[0], job.widths[-1])
+    return _forms(LM, dict(model.named_parameters()))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from offramp.job.kind import PlacedJob, kind_of
@@ -45,7 +46,9 @@ def leases_of(placed: PlacedJob, choice: PlannerChoice) -> list[SwitchLease]:
         OfframpError: the job cannot be deployed; with file and line.
     """
     placed = replace(placed, decided=choice.decided)
-    steps = [*kind_of(placed.job).deployment(placed, [choice.way], 1, Path()).steps, *queue_steps(placed, 1)]
+    with TemporaryDirectory(prefix="offramp-plan-") as folder:  # of the links that ranks would open
+        deployment = kind_of(placed.job).deployment(placed, [choice.way], 1, Path(folder))
+    steps = [*deployment.steps, *queue_steps(placed, 1)]
     return [_lease(step, placed) for step in steps if isinstance(step, ProgramOnSwitch)]
 
 

@@ -30,7 +30,8 @@ def leases(job: JobSettings, cluster):
     return {each.switch: each for each in leases_of(PlacedJob.on(job, cluster), plan.taken)}
 
 
-def test_a_plan_names_programs_slots_and_room(lab, job):
+def test_a_plan_names_programs_slots_and_room(lab, job, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     before = sorted(folder_of(lab.switches[0]).parent.rglob("*"))
     known = leases(job, lab)
     assert sorted(folder_of(lab.switches[0]).parent.rglob("*")) == before
@@ -41,6 +42,7 @@ def test_a_plan_names_programs_slots_and_room(lab, job):
     shared = leases(replace(job, share=True), lab)["spine"].program
     assert shared.startswith(f"{SHARED}: ")
     assert "aggregators of SwitchGNN" in shared
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

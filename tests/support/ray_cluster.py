@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -39,7 +40,8 @@ class RayCluster:
         """``hosts`` are the processes of the namespaces, by address."""
         self.hosts = hosts
         self.head = next(iter(hosts))
-        self.environment = {"RAY_ADDRESS": f"{self.head}:{PORT}", "RAY_USAGE_STATS_ENABLED": "0"}
+        self._token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+        self.environment = {"RAY_ADDRESS": f"{self.head}:{PORT}", "RAY_USAGE_STATS_ENABLED": "0", **self._token}
         self._folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # sockets' paths have to be short
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -69,8 +71,9 @@ class RayCluster:
         enter = ["nsenter", f"--net=/proc/{self.hosts[address]}/ns/net", "--"]
         with (self._folder / f"{address}.log").open("ab") as log:
             self._nodes[address] = subprocess.Popen(
-                [*enter, *ray], stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0
-            )
+                [*enter, *ray], stdout=log, stderr=log, stdin=subprocess.DEVNULL, process_group=0,
+                env=os.environ | self._token,
+            )  # fmt: skip
 
     def kill_node(self, address: str) -> None:
         """A node dies: its daemons and workers, at once; ranks have to notice."""

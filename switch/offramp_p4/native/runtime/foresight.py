@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Words, native, prefetch
-from offramp_p4.native.runtime.context import TableRecord
+from offramp_base.native.subset import Words, highest_bit, inlined, native, prefetch
+from offramp_p4.native.runtime.context import SwitchMemory, TableRecord
 from offramp_p4.native.runtime.hashtable import BESIDE, find, home, mixed
+from offramp_p4.native.runtime.prefixes import masked, root_row
 
 _SMALL: Final = 2048
 """Slots of a table that is in the cache anyway."""
@@ -29,15 +30,51 @@ def hint_row(table: TableRecord, key: Words, words: int, row_size: int) -> None:
 
 
 @native
-def next_row(table: TableRecord, key: Words, spare: Words, row_size: int) -> int:
+def hint_root(table: TableRecord, key: Words, width: int, root_bits: int) -> None:
+    """The row of the root for a key of an lpm table will be read."""
+    if table.mask >= _SMALL:
+        prefetch(root_row(table, key, width, root_bits))
+
+
+@native
+def hint_prefix(
+    table: TableRecord, key: Words, probe: Words, words: int, width: int, root_bits: int, length_at: int
+) -> None:
+    """The slot where the search for the longest prefix that there may be begins will be read."""
+    if table.mask < _SMALL:
+        return
+    sets = (width - root_bits + 63) // 64
+    row = root_row(table, key, width, root_bits)
+    for i in range(sets):
+        lengths = row[sets - i]
+        if lengths != 0:
+            length = root_bits + 1 + 64 * (sets - 1 - i) + highest_bit(lengths)
+            masked(probe, key, words, width, length, length_at)
+            hint_slot(table, probe, words)
+            return
+
+
+@native
+def next_row(ctx: SwitchMemory, table: TableRecord, key: Words, spare: Words, row_size: int) -> int:
     """The address of the row of a key of one word that is 1 larger; 0 if there is none, or the table is small."""
     if table.mask < _SMALL:
         return 0
     spare[0] = key[0] + 1
     number = find(table.slots, table.mask, spare, 1)
+    ctx.next_table = int(table)
+    ctx.next_key = spare[0]
+    ctx.next_number = number
     if number == 0:
         return 0
     return int(table.rows) + (number - 1) * row_size
+
+
+@inlined
+def find_counted(ctx: SwitchMemory, table: TableRecord, key: Words) -> int:
+    """The number of a key of one word, which the packet's last pass may have found; 0 if there is none."""
+    if ctx.next_table == int(table) and ctx.next_key == key[0]:
+        return ctx.next_number
+    return find(table.slots, table.mask, key, 1)
 
 
 @native

@@ -71,7 +71,7 @@ def reaches(g: Emitter, table: ir.MatchTable, places: Places) -> tuple[Reach, ..
 
 def write_hints(g: Emitter, plan: TablePlan, words: Value, spare: Value, known: tuple[Reach, ...]) -> None:
     """Prefetch the rows that the next entry leads to; its key is behind the one at ``words``, ``spare`` holds a key."""
-    at = g.call(next_row, g.context, g.word_address(plan.words), words, spare, plan.row_size)
+    at = g.call(next_row, g.word_address(plan.words), words, spare, plan.row_size)
     with g.when(g.b.icmp_unsigned("!=", at, i64(0)), likely=True):
         row = g.b.inttoptr(at, g.memory.type)
         number = g.tags.mark(g.b.load(row, typ=I32), "Rows")

@@ -12,10 +12,10 @@ from offramp_p4 import ir
 from offramp_p4.native import actions as rows
 from offramp_p4.native.calls import action, copy_in, ends, run
 from offramp_p4.native.emitter import Emitter, value
-from offramp_p4.native.lookup import key_room, lookup, store_key
+from offramp_p4.native.lookup import key_room, lookup
 from offramp_p4.native.next_pass import write_hints
 from offramp_p4.native.runtime.context import TableRecord
-from offramp_p4.native.runtime.foresight import find_counted, hint_next
+from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
 from offramp_p4.native.shape import is_scalar
@@ -65,7 +65,7 @@ def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
     if log is not None:
         log.table(g, table)
     words = key_room(g, plan) if searched else i64(0)
-    entry = _find(g, table, plan, words)
+    entry = _find(g, plan, [k.expr for k in table.keys if k.match_kind != "selector"], words)
     if table in g.counted:
         g.call(hint_next, g.word_address(plan.words), words, entry, plan.row_size)
         if g.counted[table]:
@@ -105,8 +105,7 @@ def count(g: Emitter, word: int) -> None:
     g.tags.mark(g.b.store(g.b.add(g.word(word), i64(1)), address), "Words")
 
 
-def _find(g: Emitter, table: ir.MatchTable, plan: TablePlan, words: Value) -> Value:
-    keys: Sequence[ir.Expr] = [k.expr for k in table.keys if k.match_kind != "selector"]
+def _find(g: Emitter, plan: TablePlan, keys: Sequence[ir.Expr], words: Value) -> Value:
     values = []
     for key in keys:
         if not is_scalar(key.type):
@@ -115,9 +114,6 @@ def _find(g: Emitter, table: ir.MatchTable, plan: TablePlan, words: Value) -> Va
     for i in plan.key.ranges:
         if plan.key.widths[i] > 64:
             raise Unsupported(keys[i].pos, "a range key of more than 64 bits")
-    if g.counted.get(table):
-        store_key(g, plan, values, words)
-        return g.call(find_counted, g.context, g.word_address(plan.words), words)
     return lookup(g, plan, values, words) if plan.key.search != "none" else i64(0)
 
 

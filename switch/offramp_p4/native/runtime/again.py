@@ -43,7 +43,6 @@ def begin_frame(ctx: SwitchMemory, frame: int) -> None:
     ctx.kept_frame = frame
     ctx.kept_length = -1
     ctx.next_first = 0
-    ctx.next_table = 0
 
 
 @inlined

@@ -220,10 +220,7 @@ class SwitchMemory(Record):
     flow_ids: int  # that have been given
     crcs: At[CrcRecord]  # custom CRCs, by their numbers
     crc_count: int  # 0: all have their first parameters
-    next_table: int  # address of the table that this packet will look a key up in when it comes again; 0: none
-    next_key: int  # that key
-    next_number: int  # and its entry, 0 for none
-    unused: Annotated[Words, 6]  # so that what follows begins on a cache line
+    unused: int  # so that what follows begins on a cache line
 
 
 STATS: Final = (SwitchMemory.packets_in, SwitchMemory.exhausted + 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Words, highest_bit, inlined, native, prefetch
-from offramp_p4.native.runtime.context import SwitchMemory, TableRecord
+from offramp_base.native.subset import Words, highest_bit, native, prefetch
+from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.hashtable import BESIDE, find, home, mixed
 from offramp_p4.native.runtime.prefixes import masked, root_row
 
@@ -55,26 +55,15 @@ def hint_prefix(
 
 
 @native
-def next_row(ctx: SwitchMemory, table: TableRecord, key: Words, spare: Words, row_size: int) -> int:
+def next_row(table: TableRecord, key: Words, spare: Words, row_size: int) -> int:
     """The address of the row of a key of one word that is 1 larger; 0 if there is none, or the table is small."""
     if table.mask < _SMALL:
         return 0
     spare[0] = key[0] + 1
     number = find(table.slots, table.mask, spare, 1)
-    ctx.next_table = int(table)
-    ctx.next_key = spare[0]
-    ctx.next_number = number
     if number == 0:
         return 0
     return int(table.rows) + (number - 1) * row_size
-
-
-@inlined
-def find_counted(ctx: SwitchMemory, table: TableRecord, key: Words) -> int:
-    """The number of a key of one word, which the packet's last pass may have found; 0 if there is none."""
-    if ctx.next_table == int(table) and ctx.next_key == key[0]:
-        return ctx.next_number
-    return find(table.slots, table.mask, key, 1)
 
 
 @native

@@ -154,7 +154,6 @@ PREFIXES = """
 
 
 def test_roots_and_slots_of_prefixes_are_hinted_of_and_packets_are_those_of_the_other_engine() -> None:
-    """Of a table with a key in the frame; the root takes sixteen bits of it, so a wider field has slots behind it."""
     body = "routes.apply(); shallow.apply(); wide.apply(); sm.egress_spec = 1;"
     text = program(body, local=PREFIXES).replace("bit<8> a; bit<8> b; bit<16> c;", "bit<8> a; bit<64> b; bit<32> c;")
     assert [hints(text, f"foresee_{kind}") for kind in ("roots", "slots", "rows")] == [2, 2, 0]

@@ -155,20 +155,7 @@ def _colour(target: ArraysTarget, g: Generator, e: ir.ExternCall, cell: str, kin
         return f"{cell}.execute({amount}, {clock})"
     _, yellow, red = target.colours
     rank = g.bind({yellow: 1, red: 2}, "ranks")
-    return f"{g.bind(colour_aware, 'colour_aware')}({cell}, {amount}, {clock}, {rank}.get({g.value(before)}, 0))"
-
-
-def colour_aware(cell: MeterCell, amount: int, now_us: int, before: int) -> int:
-    """The colour of a packet that has one: never better, and what it may not use stays in the bucket (RFC 2698)."""
-    if before == 2:
-        cell.execute(0, now_us)  # buckets fill all the same
-        return 2
-    if before != 1:
-        return cell.execute(amount, now_us)
-    colour = cell.execute(amount, now_us)
-    if colour == 0 and cell.rates:
-        cell.levels[0] += amount  # a yellow packet takes nothing from the committed bucket
-    return max(1, colour)
+    return f"{cell}.execute_coloured({amount}, {clock}, {rank}.get({g.value(before)}, 0))"
 
 
 def _value(target: ArraysTarget, g: Generator, e: ir.ExternCall, colour: str) -> str:

@@ -7,7 +7,7 @@ parser that extracts the header finds it; what else a key has is taken to be 0, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,7 @@ from offramp_p4 import ir
 from offramp_p4.native.codec import leaves, load_bytes
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.lookup import key_room, store_key
-from offramp_p4.native.runtime.foresight import hint_row, hint_slot
+from offramp_p4.native.runtime.foresight import hint_prefix, hint_root, hint_row, hint_slot
 from offramp_p4.native.table_plan import TablePlan
 from offramp_p4.types import Header, strip
 
@@ -73,6 +73,10 @@ def _extracted(g: Emitter, state: ir.ParserState, bit: int, fields: dict[int, _F
     return bit
 
 
+_Hinted = tuple[TablePlan, list[_FrameField | None]]
+"""A table whose keys are known, and where they stand in a frame."""
+
+
 class Foresight:
     """Hints for the look-ups of a program's tables.
 
@@ -83,7 +87,8 @@ class Foresight:
 
     def __init__(self, g: Emitter, tables: Sequence[ir.MatchTable], parser: ir.ParserInstance) -> None:
         known = fields_of(g, parser)
-        self._hinted: list[tuple[TablePlan, list[_FrameField | None]]] = []
+        self._exact: list[_Hinted] = []
+        self._prefixes: list[_Hinted] = []
         counted = set()
         for table in tables:
             plan: TablePlan = g.target.table(table)
@@ -91,27 +96,46 @@ class Foresight:
             places = [g.layout.static(key.expr) for key in table.keys if key.match_kind != "selector"]
             keys = [None if place is None else known.get(place) for place in places]
             if plan.key.search == "exact" and any(keys):
-                self._hinted.append((plan, keys))
+                self._exact.append((plan, keys))
                 if plan.key.words == 1 and keys[-1] is None:
                     counted.add(table)
+            elif plan.key.search == "prefix" and not plan.key.exact and keys[0] is not None:
+                self._prefixes.append((plan, keys))
         self.counted = frozenset(counted)
 
     def write(self, g: Emitter) -> dict[str, Value]:
-        """Write what :mod:`offramp_p4.native.runtime.program` calls ``foresee_slots`` and ``foresee_rows``."""
-        functions = {}
-        for name in ("foresee_slots", "foresee_rows"):
-            with g.plain_function(name, ll.FunctionType(ll.VoidType(), [PTR, PTR, ll.IntType(64)])) as function:
-                _, frame, length = function.args
-                for plan, keys in self._hinted:
-                    end = max(key.end for key in keys if key)
-                    with g.when(g.b.icmp_unsigned(">=", length, i64(end)), likely=True):
-                        table, words = g.word_address(plan.words), _key(g, plan, keys, frame)
-                        if name == "foresee_slots":
-                            g.call(hint_slot, table, words, plan.key.words)
-                        else:
-                            g.call(hint_row, table, words, plan.key.words, plan.row_size)
-            functions[name] = function
-        return functions
+        """Write the functions of :mod:`offramp_p4.native.runtime.program` whose names begin with ``foresee``."""
+
+        def roots(plan: TablePlan, words: Value) -> None:
+            g.call(hint_root, g.word_address(plan.words), words, plan.key.widths[0], plan.key.root_bits)
+
+        def slots(plan: TablePlan, words: Value) -> None:
+            key, table = plan.key, g.word_address(plan.words)
+            if key.search == "exact":
+                g.call(hint_slot, table, words, key.words)
+            else:
+                shape = (key.words, key.widths[0], key.root_bits, key.extra_at)
+                g.call(hint_prefix, table, words, key_room(g, plan), *shape)
+
+        def rows(plan: TablePlan, words: Value) -> None:
+            g.call(hint_row, g.word_address(plan.words), words, plan.key.words, plan.row_size)
+
+        return {
+            "foresee_roots": _function(g, "foresee_roots", self._prefixes, roots),
+            "foresee_slots": _function(g, "foresee_slots", self._exact + self._prefixes, slots),
+            "foresee_rows": _function(g, "foresee_rows", self._exact, rows),
+        }
+
+
+def _function(g: Emitter, name: str, hinted: list[_Hinted], hint: Callable[[TablePlan, Value], None]) -> Value:
+    """Write a function that gives hints for the keys in a frame, as far as that has them."""
+    with g.plain_function(name, ll.FunctionType(ll.VoidType(), [PTR, PTR, ll.IntType(64)])) as function:
+        _, frame, length = function.args
+        for plan, keys in hinted:
+            end = max(key.end for key in keys if key)
+            with g.when(g.b.icmp_unsigned(">=", length, i64(end)), likely=True):
+                hint(plan, _key(g, plan, keys, frame))
+    return function
 
 
 def _key(g: Emitter, plan: TablePlan, keys: Sequence[_FrameField | None], frame: Value) -> Value:

@@ -197,6 +197,8 @@ class _P4InfoGenerator:
         direct = target.add(direct_table_id=message.preamble.id)
         self._preamble(direct, kind, resource.name, resource.annotations)
         self._unit(direct, resource, 0)
+        if not counter:
+            _set_meter_type(direct, resource)
 
     def _action(self, action: ir.Action, params: list[ir.Var]) -> None:
         message = self.info.actions.add()
@@ -242,6 +244,7 @@ class _P4InfoGenerator:
         meter = self.info.meters.add(size=argument(extern, "size", 0))
         self._preamble(meter, "METER", extern.name, extern.annotations)
         self._unit(meter, extern, 1)
+        _set_meter_type(meter, extern)
         self._index_type(meter, extern, 0)
 
     def _register(self, extern: ir.ExternInstance) -> None:
@@ -252,7 +255,7 @@ class _P4InfoGenerator:
         self._index_type(register, extern, 1)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
-        special = {"max_group_size", "selector_size_semantics", "max_member_weight"}
+        special = {"max_group_size", "selector_size_semantics", "max_member_weight", "weights_disallowed"}
         profile = self.info.action_profiles.add(with_selector=extern.extern == "action_selector")
         profile.size = argument(extern, "size", 0 if extern.extern == "action_profile" else 1)
         self._preamble(profile, "ACTION_PROFILE", extern.name, extern.annotations, leave_out=special)
@@ -263,6 +266,7 @@ class _P4InfoGenerator:
         notes = extern.annotations
         if profile.with_selector and "max_group_size" in notes:
             profile.max_group_size = int(str(notes["max_group_size"].args[0]), 0)
+        profile.weights_disallowed = profile.with_selector and "weights_disallowed" in notes
         semantics = notes.get("selector_size_semantics")
         if profile.with_selector and semantics is not None:
             if str(semantics.args[0]).lower() == "sum_of_members":
@@ -364,6 +368,13 @@ def extern_unit(extern: ir.ExternInstance, position: int) -> str:
     if not isinstance(value, ir.Const) or not isinstance(value.type, Enum):
         raise OfframpError(f"{extern.name}: what it counts is not a CounterType or MeterType")
     return value.type.member(int(value.value)) or ""
+
+
+def _set_meter_type(message: Any, extern: ir.ExternInstance) -> None:
+    """The type that an annotation gives a meter; two rates and three colours without one."""
+    for name in message.spec.Type.keys():  # noqa: SIM118 - of a protobuf enum
+        if name.lower() in extern.annotations:
+            message.spec.type = message.spec.Type.Value(name)
 
 
 def architecture(program: ir.Program) -> str:

@@ -139,7 +139,10 @@ class Pipeline:
             "direct_counter_entry": DirectCounterHandler(by_table),
             "direct_meter_entry": DirectMeterHandler(by_table),
             "counter_entry": CounterHandler(by_id("counter", info.counters, switch.counters.__getitem__)),
-            "meter_entry": MeterHandler(by_id("meter", info.meters, switch.meters.__getitem__)),
+            "meter_entry": MeterHandler(
+                by_id("meter", info.meters, switch.meters.__getitem__),
+                {meter.preamble.id: meter.spec.type for meter in info.meters},
+            ),
             "register_entry": RegisterHandler(ById("register", registers)),
             "packet_replication_engine_entry": self.replication,
             "value_set_entry": ValueSetHandler(ById("value set", value_sets)),

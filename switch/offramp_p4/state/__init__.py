@@ -7,7 +7,7 @@ while it runs. Match values, masks and action arguments are unsigned bit pattern
 
 from __future__ import annotations
 
-from offramp_p4.state.arrays import CounterState, MeterCell, MeterState, RegisterState, ValueSetState
+from offramp_p4.state.arrays import OVERFLOW, CounterState, MeterCell, MeterState, RegisterState, ValueSetState
 from offramp_p4.state.match import ANY, Any, Exact, Lpm, Match, Optional, Range, StateError, Ternary
 from offramp_p4.state.profile import ActionData, ActionProfileState, GroupAction, MemberAction
 from offramp_p4.state.replication import CloneSession, Replica, ReplicationEngine
@@ -15,6 +15,7 @@ from offramp_p4.state.table import TableEntry, TableState
 
 __all__ = [
     "ANY",
+    "OVERFLOW",
     "ActionData",
     "ActionProfileState",
     "Any",

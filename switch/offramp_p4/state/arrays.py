@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from offramp_p4.state.match import Match, StateError, matches
 
@@ -81,12 +81,22 @@ class CounterState:
         self.packets[:] = self.bytes[:] = [0] * self.size
 
 
+OVERFLOW: Final = -1.0
+"""The rate of a bucket that takes what the one before it has no room for."""
+
+
+def single_rate(rates: Sequence[tuple[float, int]]) -> bool:
+    """Whether buckets are those of a single-rate three-colour meter."""
+    return len(rates) == 2 and rates[1][0] == OVERFLOW
+
+
 @dataclass(slots=True)
 class MeterCell:
     """Token buckets of a two-rate three-colour meter (RFC 2698, colour-blind); green without rates.
 
     Colours: 0 green, 1 yellow, 2 red. Buckets are served as bmv2 does: peak first, and a packet that one
-    bucket refuses takes nothing from the next.
+    bucket refuses takes nothing from the next. If the second rate is :data:`OVERFLOW`, it is a single-rate meter
+    (RFC 2697): the second bucket has what the first has no room for, and serves packets that the first refuses.
     """
 
     rates: tuple[tuple[float, int], ...] = ()
@@ -94,19 +104,44 @@ class MeterCell:
     last_us: int = 0
 
     def configure(self, rates: tuple[tuple[float, int], ...], now_us: int = 0) -> None:
-        """Set (units per second, burst) of the committed and of the peak bucket; buckets start full."""
+        """Set (units per second, burst) of the committed and of the other bucket; buckets start full."""
         self.rates, self.levels, self.last_us = rates, [float(burst) for _, burst in rates], now_us
 
     def execute(self, amount: int, now_us: int) -> int:
         """The colour of a packet that costs ``amount`` units (1, or its bytes)."""
         elapsed, self.last_us = (now_us - self.last_us) / 1e6, now_us
+        spare = 0.0
         for i, (rate, burst) in enumerate(self.rates):
-            self.levels[i] = min(float(burst), self.levels[i] + rate * elapsed)
+            level = self.levels[i] + (spare if rate == OVERFLOW else rate * elapsed)
+            self.levels[i] = min(float(burst), level)
+            spare = level - self.levels[i]
+        if single_rate(self.rates):
+            return self._first_that_serves(amount, 0)
         for i in reversed(range(len(self.rates))):
             if self.levels[i] < amount:
                 return i + 1
             self.levels[i] -= amount
         return 0
+
+    def _first_that_serves(self, amount: int, first: int) -> int:
+        """The first bucket of a single-rate meter that a packet can take its units from; 2: none."""
+        for i in range(first, 2):
+            if self.levels[i] >= amount:
+                self.levels[i] -= amount
+                return i
+        return 2
+
+    def execute_coloured(self, amount: int, now_us: int, before: int) -> int:
+        """The colour of a packet that has one: never better, and what it may not use stays in the bucket."""
+        if before == 0:
+            return self.execute(amount, now_us)
+        if before == 2 or single_rate(self.rates):
+            self.execute(0, now_us)  # buckets fill all the same
+            return 2 if before == 2 else self._first_that_serves(amount, 1)
+        colour = self.execute(amount, now_us)
+        if colour == 0 and self.rates:
+            self.levels[0] += amount  # a yellow packet takes nothing from the committed bucket
+        return max(1, colour)
 
 
 @dataclass(slots=True)

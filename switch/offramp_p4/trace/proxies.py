@@ -163,17 +163,14 @@ class _Cell:
         self._name, self._index, self._cell, self._recorder = name, index, cell, recorder
 
     def execute(self, amount: int, now_us: int) -> int:
-        colour = self._cell.execute(amount, now_us)
+        return self._noted(self._cell.execute(amount, now_us))
+
+    def execute_coloured(self, amount: int, now_us: int, before: int) -> int:
+        return self._noted(self._cell.execute_coloured(amount, now_us, before))
+
+    def _noted(self, colour: int) -> int:
         self._recorder.add("meter", self._name, index=self._index, colour=("green", "yellow", "red")[colour])
         return colour
-
-    @property
-    def rates(self) -> tuple[tuple[float, int], ...]:
-        return self._cell.rates
-
-    @property
-    def levels(self) -> list[float]:
-        return self._cell.levels
 
 
 class _ValueSet:

@@ -15,7 +15,7 @@ from offramp_base.wire.batch import PacketBatch
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load_text
 from offramp_p4.native import NativeSwitch
-from offramp_p4.state import ActionData, Exact, TableEntry
+from offramp_p4.state import ActionData, Exact, Lpm, TableEntry
 from p4_programs import program
 
 pytestmark = [pytest.mark.p4, pytest.mark.full]
@@ -143,3 +143,43 @@ def test_other_searches_and_places_that_packets_decide_are_not() -> None:
     late = program("wide.apply();", local=LOCAL)
     late = late.replace("start { pkt", "start { pkt.advance((bit<32>)sm.packet_length); pkt")
     assert hints(late, "foresee_slots") == 0
+
+
+PREFIXES = """
+    action give(bit<8> v) { hdr.h.a = v; }
+    table routes { key = { hdr.h.c: lpm; } actions = { give; NoAction; } size = 10000; }
+    table shallow { key = { hdr.h.b: lpm; } actions = { give; NoAction; } size = 10000; }
+    table wide { key = { hdr.h.b ++ hdr.h.c ++ meta.w: lpm @name("k"); } actions = { give; NoAction; } size = 10000; }
+"""
+
+
+def test_roots_and_slots_of_prefixes_are_hinted_of_and_packets_are_those_of_the_other_engine() -> None:
+    body = "routes.apply(); shallow.apply(); wide.apply(); sm.egress_spec = 1;"
+    text = program(body, local=PREFIXES).replace("bit<8> a; bit<8> b; bit<16> c;", "bit<8> a; bit<64> b; bit<32> c;")
+    assert [hints(text, f"foresee_{kind}") for kind in ("roots", "slots", "rows")] == [2, 2, 0]
+    loaded, rng = load_text(text), np.random.default_rng(4)
+    native, python = (make_switch(loaded, engine) for engine in ("native", "python"))
+    known, seen = [], set()
+    for i in range(ENTRIES):
+        for name, width in (("I.routes", 32), ("I.shallow", 64)):
+            length = int(rng.choice([0, 8, 15, 16, 17, 24, 31, width]))
+            value = int.from_bytes(rng.bytes(width // 8), "big") >> (width - length) << (width - length)
+            entry = TableEntry((Lpm(value, length),), ActionData("I.give", (i % 256,)))
+            if (name, value, length) not in seen:
+                seen.add((name, value, length))
+                known.append((name, value))
+                for switch in (native, python):
+                    switch.tables[name].insert(entry)
+    frames = []
+    for name, value in (known[int(i)] for i in rng.integers(0, len(known), 300)):
+        b, c = rng.bytes(8), rng.bytes(4)
+        if name == "I.routes":
+            c = value.to_bytes(4, "big")
+        else:
+            b = value.to_bytes(8, "big")
+        whole = rng.bytes(1) + b + c + rng.bytes(20)
+        frames.append((0, whole[: int(rng.choice([0, 1, 9, 12, 33]))] if rng.random() < 0.3 else whole))
+    for count in (1, 5, 6, 7, 300):
+        batch = PacketBatch.of(frames[:count])
+        assert list(native.process(batch)) == list(python.process(batch))
+    assert native.stats == python.stats

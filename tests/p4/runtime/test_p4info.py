@@ -199,7 +199,7 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
         key = { h.h.a : selector; }
         actions = { NoAction; }
         @name("ways") @max_group_size(200) @name("others") @max_group_size(7)
-        @selector_size_semantics("sum_of_weights") @max_member_weight(4000)
+        @selector_size_semantics("sum_of_weights") @max_member_weight(4000) @weights_disallowed
         implementation = action_selector(HashAlgorithm.identity, 32w1024, 32w10);
     }
     apply { t.apply(); digest<digest_t>(1, { { h.h.x }, { 16w1, h.h.y } }); }
@@ -213,7 +213,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 def test_annotations_of_an_implementation_are_those_of_its_profile():
     (profile,) = generate(load_text(ANNOTATED)).action_profiles
     assert (profile.preamble.name, profile.max_group_size) == ("ways", 200)
-    assert profile.WhichOneof("selector_size_semantics") == "sum_of_weights"
+    assert (profile.WhichOneof("selector_size_semantics"), profile.weights_disallowed) == ("sum_of_weights", True)
     assert not profile.preamble.annotations
 
 

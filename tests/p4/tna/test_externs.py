@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp_p4 import PlainSwitch
-from offramp_p4.engine.arrays import colour_aware
 from offramp_p4.frontend import load_text
 from offramp_p4.source import Unsupported
 from offramp_p4.state import ActionData, Exact, GroupAction, MeterCell, TableEntry
@@ -353,7 +352,7 @@ def test_direct_meters() -> None:
 def test_a_packet_never_gets_a_better_colour_than_it_has() -> None:
     cell = MeterCell()
     cell.configure(((0, 5), (0, 3)))
-    assert [colour_aware(cell, 1, 0, c) for c in (2, 1, 0, 0, 1)] == [2, 1, 0, 0, 2]
+    assert [cell.execute_coloured(1, 0, c) for c in (2, 1, 0, 0, 1)] == [2, 1, 0, 0, 2]
     assert cell.levels == [3, 0]
 
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -72,16 +73,25 @@ class ReferenceTool:
 
 
 def ask(judge: str, works: Iterable[tuple[Path, Callable[[], list[Verdict]]]], per_core: int = 1) -> list[Verdict]:
-    """The verdicts of pieces of work on programs, by program; a piece that dies is a verdict, too.
+    """The verdicts of pieces of work on programs, by program; a piece that dies or takes too long is a verdict, too.
 
     Args:
         per_core: pieces at a time for each core, more than one where they mostly wait.
     """
     verdicts = list[Verdict]()
-    for path, outcome in in_parallel(works, LIMIT_S, per_core * (os.cpu_count() or 1)):
+    pieces = ((path, partial(_in_time, judge, path, work)) for path, work in works)
+    for path, outcome in in_parallel(pieces, LIMIT_S, per_core * (os.cpu_count() or 1)):
         dead = [Verdict(judge, shown(path), "program", f"not asked: {outcome.death}")]
         verdicts += dead if outcome.value is None else outcome.value
     return sorted(verdicts, key=lambda verdict: verdict.program)
+
+
+def _in_time(judge: str, path: Path, work: Callable[[], list[Verdict]]) -> list[Verdict]:
+    """The verdicts of a piece of work, in which a tool may give no answer."""
+    try:
+        return work()
+    except subprocess.TimeoutExpired as error:
+        return [Verdict(judge, shown(path), "program", f"not asked: no answer within {error.timeout:.0f} s")]
 
 
 def _is_foreign(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, native, prefetch
+from offramp_base.native.subset import Bytes, Ints, Words, below, clear, copy, inlined, native, prefetch
 from offramp_p4.native.runtime.again import begin_frame, end_frame
 from offramp_p4.native.runtime.context import SwitchMemory
 from offramp_p4.native.runtime.pipeline import (
@@ -15,7 +15,7 @@ from offramp_p4.native.runtime.pipeline import (
     pass_ingress,
     pass_unchanged,
 )
-from offramp_p4.native.runtime.program import foresee_rows, foresee_slots
+from offramp_p4.native.runtime.program import foresee_roots, foresee_rows, foresee_slots
 from offramp_p4.native.runtime.waiting import end_steps, next_waiting, none_waits
 
 _AHEAD: Final = 2
@@ -37,24 +37,41 @@ def run_batch(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, port
 @native
 def foresee(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, i: int, count: int) -> None:
     """Hint where the look-ups of packets behind number ``i`` of a batch will begin; that packet comes next."""
+    _foresee(ctx, frames, stride, lengths, i, count, 0)
+
+
+@inlined
+def _foresee(ctx: SwitchMemory, frames: Bytes, stride: int, lengths: Ints, i: int, count: int, scattered: int) -> None:
     if i == 0:
+        for k in range(min(3 * _AHEAD, count)):
+            foresee_roots(ctx, _frame(frames, stride, k, scattered), lengths[k])
         for k in range(min(2 * _AHEAD, count)):
-            foresee_slots(ctx, frames + k * stride, lengths[k])
+            foresee_slots(ctx, _frame(frames, stride, k, scattered), lengths[k])
         for k in range(min(_AHEAD, count)):
-            foresee_rows(ctx, frames + k * stride, lengths[k])
-    prefetch(Words(int(frames + min(i + 4 * _AHEAD, count - 1) * stride)))
+            foresee_rows(ctx, _frame(frames, stride, k, scattered), lengths[k])
+    prefetch(Words(int(_frame(frames, stride, min(i + 4 * _AHEAD, count - 1), scattered))))
+    last = i + 3 * _AHEAD
+    if last < count:
+        foresee_roots(ctx, _frame(frames, stride, last, scattered), lengths[last])
     later = i + 2 * _AHEAD
     if later < count:
-        foresee_slots(ctx, frames + later * stride, lengths[later])
+        foresee_slots(ctx, _frame(frames, stride, later, scattered), lengths[later])
     soon = i + _AHEAD
     if soon < count:
-        foresee_rows(ctx, frames + soon * stride, lengths[soon])
+        foresee_rows(ctx, _frame(frames, stride, soon, scattered), lengths[soon])
+
+
+@inlined
+def _frame(frames: Bytes, stride: int, i: int, scattered: int) -> Bytes:
+    """A frame of a batch: in a row of ``stride`` bytes, or ``scattered``, at the address that stands there."""
+    return Bytes(Words(frames)[i]) if scattered != 0 else frames + i * stride
 
 
 @native
 def run_burst(ctx: SwitchMemory, frames: Words, lengths: Ints, ports: Ints, count: int) -> int:
     """Run a burst of packets by their addresses; they leave as :class:`~.context.DepartingFrame` says."""
     for i in range(count):
+        _foresee(ctx, Bytes(frames), 8, lengths, i, count, 1)
         ctx.origin = frames[i]
         ctx.number = i
         _run(ctx, frames[i], lengths[i], ports[i])

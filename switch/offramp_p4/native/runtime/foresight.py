@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from offramp_base.native.subset import Words, native, prefetch
+from offramp_base.native.subset import Words, highest_bit, native, prefetch
 from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.hashtable import BESIDE, find, home, mixed
+from offramp_p4.native.runtime.prefixes import masked, root_row
 
 _SMALL: Final = 2048
 """Slots of a table that is in the cache anyway."""
@@ -26,6 +27,31 @@ def hint_row(table: TableRecord, key: Words, words: int, row_size: int) -> None:
     if table.mask >= _SMALL:
         number = find(table.slots, table.mask, key, words)
         prefetch(Words(int(table.rows) + number * row_size - row_size))
+
+
+@native
+def hint_root(table: TableRecord, key: Words, width: int, root_bits: int) -> None:
+    """The row of the root for a key of an lpm table will be read."""
+    if table.mask >= _SMALL:
+        prefetch(root_row(table, key, width, root_bits))
+
+
+@native
+def hint_prefix(
+    table: TableRecord, key: Words, probe: Words, words: int, width: int, root_bits: int, length_at: int
+) -> None:
+    """The slot where the search for the longest prefix that there may be begins will be read."""
+    if table.mask < _SMALL:
+        return
+    sets = (width - root_bits + 63) // 64
+    row = root_row(table, key, width, root_bits)
+    for i in range(sets):
+        lengths = row[sets - i]
+        if lengths != 0:
+            length = root_bits + 1 + 64 * (sets - 1 - i) + highest_bit(lengths)
+            masked(probe, key, words, width, length, length_at)
+            hint_slot(table, probe, words)
+            return
 
 
 @native

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two-rate three-colour meters (see :class:`offramp_p4.state.MeterCell`)."""
+"""Three-colour meters (see :class:`offramp_p4.state.MeterCell`)."""
 
 from __future__ import annotations
 
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Doubles, native
+from offramp_base.native.subset import Doubles, inlined, native
 from offramp_p4.native.runtime.context import Meter, SwitchMemory
+from offramp_p4.state.arrays import OVERFLOW
 
 
 @native
@@ -15,10 +16,15 @@ def execute_meter(ctx: SwitchMemory, meter: Meter, amount: int) -> int:
     meter.last_us = ctx.now_us
     buckets = meter.rates
     numbers = Doubles(meter)
+    spare = 0.0
     for i in range(buckets):
-        level = numbers[offset(Meter.levels) + i] + numbers[offset(Meter.buckets) + 2 * i] * elapsed
-        burst = numbers[offset(Meter.buckets) + 2 * i + 1]
-        numbers[offset(Meter.levels) + i] = min(burst, level)
+        rate = numbers[offset(Meter.buckets) + 2 * i]
+        added = spare if rate == OVERFLOW else rate * elapsed
+        level = numbers[offset(Meter.levels) + i] + added
+        numbers[offset(Meter.levels) + i] = min(numbers[offset(Meter.buckets) + 2 * i + 1], level)
+        spare = level - numbers[offset(Meter.levels) + i]
+    if _single_rate(meter):
+        return _first_that_serves(numbers, amount, 0)
     while buckets > 0:
         buckets -= 1
         if numbers[offset(Meter.levels) + buckets] < float(amount):
@@ -27,15 +33,32 @@ def execute_meter(ctx: SwitchMemory, meter: Meter, amount: int) -> int:
     return 0
 
 
+@inlined
+def _single_rate(meter: Meter) -> bool:
+    return meter.rates == 2 and Doubles(meter)[offset(Meter.buckets) + 2] == OVERFLOW
+
+
+@native
+def _first_that_serves(numbers: Doubles, amount: int, first: int) -> int:
+    for i in range(first, 2):
+        if numbers[offset(Meter.levels) + i] >= float(amount):
+            numbers[offset(Meter.levels) + i] = numbers[offset(Meter.levels) + i] - float(amount)
+            return i
+    return 2
+
+
 @native
 def colour_aware(ctx: SwitchMemory, meter: Meter, amount: int, before: int) -> int:
-    """The colour of a packet that has one (:func:`offramp_p4.engine.arrays.colour_aware`)."""
+    """The colour of a packet that has one."""
+    if before == 0:
+        return execute_meter(ctx, meter, amount)
     if before == 2:
         execute_meter(ctx, meter, 0)
         return 2
+    if _single_rate(meter):
+        execute_meter(ctx, meter, 0)
+        return _first_that_serves(Doubles(meter), amount, 1)
     colour = execute_meter(ctx, meter, amount)
-    if before != 1:
-        return colour
     if colour != 0:
         return colour
     if meter.rates > 0:

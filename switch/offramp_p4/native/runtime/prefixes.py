@@ -36,6 +36,15 @@ def masked(into: Words, key: Words, words: int, width: int, length: int, length_
 
 
 @inlined
+def root_row(table: TableRecord, key: Words, width: int, root_bits: int) -> Words:
+    """The row of the root for a key, in a table without exact keys."""
+    first = 0
+    if root_bits > 0:
+        first = _first_bits(key, width, root_bits)
+    return table.root + first * ((width - root_bits + 63) // 64 + 1)
+
+
+@inlined
 def find_longest(
     table: TableRecord, key: Words, probe: Words, words: int, width: int, root_bits: int, exact: int, length_at: int
 ) -> int:
@@ -50,14 +59,7 @@ def find_longest(
             return 0
         row = table.root + (number - 1) * (sets + 1)
     else:
-        first = 0
-        if root_bits > 0:
-            below = width - root_bits
-            first = key[below // 64] >> (below & 63)
-            if (below & 63) + root_bits > 64:
-                first = first | (key[below // 64 + 1] << (64 - (below & 63)))
-            first = first & ((1 << root_bits) - 1)
-        row = table.root + first * (sets + 1)
+        row = root_row(table, key, width, root_bits)
     for i in range(sets):
         lengths = row[sets - i]
         while lengths != 0:
@@ -153,9 +155,7 @@ def _row(
     """The first row of the root for a key; for exact keys that are new it is made."""
     sets = (width - root_bits + 63) // 64
     if exact == 0:
-        if root_bits == 0:
-            return table.root
-        return table.root + _first_bits(key, width, root_bits) * (sets + 1)
+        return root_row(table, key, width, root_bits)
     masked(probe, key, words, width, 0, length_at)
     # A key with its length has some bits of ROOT_LENGTH already, which has all.
     probe[length_at // 64] = probe[length_at // 64] | (ROOT_LENGTH << (length_at & 63))

@@ -58,6 +58,12 @@ def parse(ctx: SwitchMemory, m: Memory) -> int:
 
 
 @supplied
+def foresee_roots(ctx: SwitchMemory, frame: Bytes, length: int) -> None:
+    """Hint the roots of the prefixes of a packet that comes later still."""
+    raise NotImplementedError
+
+
+@supplied
 def foresee_slots(ctx: SwitchMemory, frame: Bytes, length: int) -> None:
     """Hint where the look-ups of a packet begin that comes later."""
     raise NotImplementedError

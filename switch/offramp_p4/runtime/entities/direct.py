@@ -54,7 +54,7 @@ class DirectMeterHandler:
         no_colours(entry, "counter_data", table.what)
         if entry.table_entry.is_default_action:
             raise RpcError(Code.UNIMPLEMENTED, f"{table.what}: v1model runs no direct meter on a miss")
-        known, wanted = table.find(entry.table_entry), rates(entry, "config", table.what)
+        known, wanted = table.find(entry.table_entry), rates(entry, "config", table.what, table.meter_type)
         known.meter = known.meter or MeterCell()
         known.meter.configure(wanted)
 

@@ -3,30 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from offramp_base.p4rt.schema import v1
+from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import ById, cells, invalid, modify_only
-from offramp_p4.state import MeterCell, MeterState
+from offramp_p4.state import OVERFLOW, MeterCell, MeterState
 
 Rates = tuple[tuple[float, int], ...]
 
 
-def rates(entry: Any, field: str, what: str) -> Rates:
+def rates(entry: Any, field: str, what: str, kind: int) -> Rates:
     """Rate and burst of each bucket from the MeterConfig ``field`` of an entry; none (always green) without it.
 
+    ``kind`` is the MeterSpec.Type of the meter.
+
     Raises:
-        RpcError: a rate or burst is negative, or the peak is below the committed rate.
+        RpcError: a rate or burst is negative, or does not belong to this kind of meter.
     """
     if not entry.HasField(field):
         return ()
     c = getattr(entry, field)
-    if min(c.cir, c.cburst, c.pir, c.pburst) < 0 or c.eburst:
-        raise invalid(f"{what}: rates and bursts of a two-rate meter are not negative, and eburst is 0")
+    if min(c.cir, c.cburst, c.pir, c.pburst, c.eburst) < 0:
+        raise invalid(f"{what}: rates and bursts are not negative")
+    if c.eburst and kind != config.MeterSpec.SINGLE_RATE_THREE_COLOR:
+        raise invalid(f"{what}: eburst {c.eburst} is for single-rate three-colour meters")
+    if kind != config.MeterSpec.TWO_RATE_THREE_COLOR and (c.pir, c.pburst) != (c.cir, c.cburst):
+        raise invalid(f"{what}: pir and pburst of a single-rate meter are its cir and cburst")
     if c.pir < c.cir:
         raise invalid(f"{what}: the peak rate {c.pir} is below the committed rate {c.cir}")
+    if kind == config.MeterSpec.SINGLE_RATE_THREE_COLOR:
+        return (float(c.cir), c.cburst), (OVERFLOW, c.eburst)
     return (float(c.cir), c.cburst), (float(c.pir), c.pburst)
 
 
@@ -45,14 +53,16 @@ def meter_config(cell: MeterCell) -> Any:
     if not cell.rates:
         return v1.MeterConfig()
     (cir, cburst), (pir, pburst) = cell.rates
+    if pir == OVERFLOW:
+        return v1.MeterConfig(cir=int(cir), cburst=cburst, pir=int(cir), pburst=cburst, eburst=pburst)
     return v1.MeterConfig(cir=int(cir), cburst=cburst, pir=int(pir), pburst=pburst)
 
 
 class MeterHandler:
-    """MeterEntry: the cells of indirect meters."""
+    """MeterEntry: the cells of indirect meters; ``types`` has the MeterSpec.Type of each by its id."""
 
-    def __init__(self, meters: ById[MeterState]) -> None:
-        self._meters = meters
+    def __init__(self, meters: ById[MeterState], types: Mapping[int, int]) -> None:
+        self._meters, self._types = meters, types
 
     def write(self, kind: int, entry: Any) -> None:
         """Configure one cell or all."""
@@ -60,7 +70,7 @@ class MeterHandler:
         what = f"meter {meter.name}"
         modify_only(kind, what)
         no_colours(entry, "counter_data", what)
-        indices, wanted = cells(entry, meter.size, what), rates(entry, "config", what)
+        indices, wanted = cells(entry, meter.size, what), rates(entry, "config", what, self._types[entry.meter_id])
         for index in indices:
             meter.cells[index].configure(wanted)
 

@@ -41,7 +41,9 @@ class P4RuntimeTable:
         self.clock = clock
         resources = set(info.direct_resource_ids)
         self.has_counter = any(c.preamble.id in resources for c in p4info.direct_counters)
-        self.has_meter = any(m.preamble.id in resources for m in p4info.direct_meters)
+        meters = [m for m in p4info.direct_meters if m.preamble.id in resources]
+        self.has_meter = bool(meters)
+        self.meter_type = meters[0].spec.type if meters else config.MeterSpec.TWO_RATE_THREE_COLOR
         self.has_timeout = info.idle_timeout_behavior != config.Table.NO_TIMEOUT
 
     @property

@@ -132,7 +132,7 @@ def _check_direct(table: P4RuntimeTable, entry: Any) -> Rates:
     if entry.HasField("meter_config") and not table.has_meter:
         raise invalid(f"{table.what} has no direct meter")
     no_colours(entry, "meter_counter_data", table.what)
-    return rates(entry, "meter_config", table.what)
+    return rates(entry, "meter_config", table.what, table.meter_type)
 
 
 def _write_direct(target: TableEntry, entry: Any, new_rates: Rates) -> None:

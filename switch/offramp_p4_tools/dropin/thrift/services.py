@@ -151,7 +151,7 @@ _LAG = {
     "bm_mc_node_create": ("i32 cxt_id, i32 rid, string port_map, string lag_map", "i32"),
     "bm_mc_node_update": ("i32 cxt_id, i32 l1_handle, string port_map, string lag_map", "void"),
 }
-_LAG["bm_mc_set_lag_membership"] = ("i32 cxt_id, i32 lag_index, string port_map", "void")
+_LAG["bm_mc_set_lag_membership"] = ("i32 cxt_id, i16 lag_index, string port_map", "void")
 _SIMPLE_SWITCH = {
     "mirroring_mapping_add": ("i32 mirror_id, i32 egress_port", "i32"),
     "mirroring_mapping_delete": ("i32 mirror_id", "i32"),

@@ -4,10 +4,10 @@
 That is a rank, a switch, an agent, all that runs on a node, or the command that controls the job.
 
 ``python tests/support/job_kills.py --runs 200 --out FILE`` goes on where an earlier call with the same file stopped;
-run *n* has seed *n*, which says who dies and when: at any time from the first step of deploying to when an
-undisturbed run has ended. A run must end well, with the model of an undisturbed run to the bit. After a killed command
-either ``job undo`` cleans up, or the same command again, which must end well. Nothing may be left: processes of the
-job, jobs in ledgers, temporary files; switches are as they were.
+run *n* has seed *n*, counted from ``--seed``, which says who dies and when: at any time from the first step of
+deploying to when an undisturbed run has ended. A run must end well, with the model of an undisturbed run to the bit.
+After a killed command either ``job undo`` cleans up, or the same command again, which must end well. Nothing may be
+left: processes of the job, jobs in ledgers, temporary files; switches are as they were.
 
 Ranks, switches, nodes and commands die under sums in the switches on two levels (:mod:`job_rank`); agents under
 full-graph training whose features go from an agent through SwitchGNN's program to the other agent.
@@ -277,6 +277,7 @@ class Campaign:
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--runs", type=int, default=200)
+    given.add_argument("--seed", type=int, default=0, help="of the first run")
     given.add_argument("--out", type=Path, required=True)
     given.add_argument("--targets", default=",".join(TARGETS))
     given.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so long")
@@ -293,7 +294,7 @@ def main() -> None:
         try:
             campaign = Campaign(lab, folder)
             while len(done) < options.runs and time.monotonic() - begun < options.seconds:
-                row = campaign.disturbed(len(done), tuple(options.targets.split(",")))
+                row = campaign.disturbed(options.seed + len(done), tuple(options.targets.split(",")))
                 done.append(row)
                 with options.out.open("a") as file:
                     file.write(json.dumps(row) + "\n")

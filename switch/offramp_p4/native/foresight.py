@@ -104,7 +104,7 @@ class Foresight:
         self.counted = frozenset(counted)
 
     def write(self, g: Emitter) -> dict[str, Value]:
-        """Write the functions of :mod:`offramp_p4.native.runtime.program` whose names begin with ``foresee``."""
+        """Write ``foresee_roots``, ``foresee_slots``, ``foresee_rows`` of :mod:`offramp_p4.native.runtime.program`."""
 
         def roots(plan: TablePlan, words: Value) -> None:
             g.call(hint_root, g.word_address(plan.words), words, plan.key.widths[0], plan.key.root_bits)

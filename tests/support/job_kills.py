@@ -146,8 +146,7 @@ class Campaign:
                 row["then"] = ("undo", "again")[row["seed"] % 2]
                 if row["then"] == "undo":
                     self._none_left(lambda: [str(pid) for pid in self._strangers()])
-                    for switch in self.cluster.switches:
-                        release_ended(switch)
+                    self._none_left(self._held)  # what the command had begun ends a moment after it
                 else:
                     model, row["attempts"] = self.commanded(Path(name)), 2
             row["seconds"] = round(time.monotonic() - begun, 2)
@@ -202,6 +201,15 @@ class Campaign:
         if not row["wrong"] and self.states() != self.before:
             row["wrong"] = "switches are not as they were"
         return row
+
+    def _held(self) -> list[str]:
+        """Switches that still have a job after those of processes that ended were removed."""
+        held = []
+        for switch in self.cluster.switches:
+            release_ended(switch)
+            with opened(switch) as ledger:
+                held += [switch.name] * bool(ledger.jobs)
+        return held
 
     def _left(self) -> list[str]:
         """Everything of a job that is still there."""

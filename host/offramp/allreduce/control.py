@@ -163,14 +163,15 @@ class AllReduceControl:
     def traffic(self) -> dict[int, LeaseTraffic]:
         """Each job's traffic since it was admitted; empty for programs that do not count it (a Tofino's)."""
         session = self._session
-        jobs = self._taken()
-        counts: dict[int, LeaseTraffic] = {job: LeaseTraffic() for job in jobs.values()}
         if self._by_page not in session.index.counters:
             return {}
-        for cell, (packets, octets) in session.read_counter(self._by_page).items():
-            page, outcome = divmod(cell, MOST_OUTCOMES)
-            if packets and page in jobs:
-                counts[jobs[page]].count(PacketVerdict(outcome), packets, octets)
+        jobs, cells = self._taken(), session.read_counter(self._by_page)
+        counts: dict[int, LeaseTraffic] = {job: LeaseTraffic() for job in jobs.values()}
+        for page, job in jobs.items():
+            for outcome in PacketVerdict:
+                packets, octets = cells.get(page * MOST_OUTCOMES + outcome, (0, 0))
+                if packets:
+                    counts[job].count(outcome, packets, octets)
         return counts
 
     def pages_by_job(self) -> dict[int, int]:

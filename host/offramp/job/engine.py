@@ -190,7 +190,8 @@ class BatchEngine(JobEngine):
 def ending_with_us(host: ClusterHost) -> list[str]:
     """Words before a command on a host: it ends with the process that starts it here, however that ends.
 
-    By ssh it runs in this folder, and ends with its connection; on this machine the kernel tells it.
+    By ssh it runs in this folder, and ends with its connection; on this machine the kernel tells it, also when the
+    thread that starts it ends, which therefore has to wait for it.
     """
     if host.reach == "ssh":
         return [sys.executable, *_RUN_RANK, "--while-connected", "--in", str(Path.cwd())]

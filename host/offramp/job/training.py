@@ -69,10 +69,10 @@ class Training(JobKind):
         words = ["--checkpoint", where] if settings.checkpoint is None else []
         if start.attempt == 0:
             forget(where)
-        elif (
-            0 < completed_epochs(where) < getattr(settings, "all_epochs", settings.epochs)
-        ):  # one that had finished training begins again
-            words += ["--resume", where]
+        else:
+            last = getattr(settings, "all_epochs", settings.epochs)  # those of all rounds
+            if 0 < completed_epochs(where) < last:  # one that had finished training begins again
+                words += ["--resume", where]
         return words
 
     def rounds(self, placed: PlacedJob, rounds: int | None) -> dict[str, Any]:  # noqa: ARG002

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from offramp.train.checkpoint import MOMENTS
-from offramp.train.stored_state import ArrayForm, Arrays, RankArrays, form_of, read_state
+from offramp.train.stored_state import ArrayForm, Arrays, RankArrays, foreign, form_of, read_state
 from offramp.unitg.stage import StageModel
 from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
@@ -110,12 +110,29 @@ def resumed_stages(where: str, known: Mapping[str, Any], jobs: list[UnitgJob]) -
     stored = read_state(where, known, {name: form for forms in (*own, alike) for name, form in forms.items()})
     if stored.epoch >= settings.all_epochs:
         raise SettingsError("resume", f"has {stored.epoch} epochs, expected {{epochs}} above that", where)
+    _check_progress(where, jobs, stored.arrays)
     return [
         ResumedStage(
             stored.epoch, stored.history, RankArrays.of({name: stored.arrays[name] for name in (*forms, *alike)})
         )
         for forms in own
     ]
+
+
+def _check_progress(where: str, jobs: list[UnitgJob], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Refuse numbers of steps, or of losses in one, that no language model has, or not all ranks alike."""
+    corpus, most = jobs[0].corpus, jobs[0].steps * jobs[0].settings.rounds
+    if corpus is None:
+        return
+    made = set()
+    for job in jobs:
+        prefix = progress_prefix(job.place.stage)
+        exits = arrays[f"{prefix}exits"]
+        made.add(int(arrays[f"{prefix}steps"][0]))
+        if exits.min(initial=0) < 0 or exits.max(initial=0) > len(corpus.batches.groups):
+            raise foreign(where, f": losses of {exits.min(initial=0)} to {exits.max(initial=0)} exits")
+    if len(made) > 1 or not 0 <= min(made) <= most:
+        raise foreign(where, f": {sorted(made)} steps of the language model of {most}")
 
 
 def _forms(prefix: str, parameters: Parameters) -> dict[str, ArrayForm]:

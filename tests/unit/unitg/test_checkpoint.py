@@ -153,6 +153,20 @@ def test_checkpoints_of_other_runs_are_refused_by_what_differs(graph, base, tmp_
             plan(graph, replace(settings, checkpoint=None, resume=path, **changes))
 
 
+@pytest.mark.parametrize(("name", "value"), [("steps", -1), ("steps", 10**6), ("exits", -1), ("exits", 99)])
+def test_progress_that_no_run_makes_is_refused(graph, base, tmp_path, name, value) -> None:
+    path = tmp_path / "run.npz"
+    settings = replace(base, mode="sequential", stages=1, epochs=2)
+    run(graph, replace(settings, checkpoint=str(path), checkpoint_every=1), until=1)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    (key,) = (each for each in arrays if each.endswith(f"lm.rank0.{name}"))
+    arrays[key] = np.full_like(arrays[key], value)
+    np.savez(path, **arrays)
+    with pytest.raises(OfframpError, match=r"steps of the language model|exits"):
+        plan(graph, replace(settings, resume=str(path)))
+
+
 def test_no_checkpoint_is_written_of_a_language_model_that_has_failed(graph, base, tmp_path, monkeypatch) -> None:
     path, step = tmp_path / "run.npz", FineTuner._step
     failed = threading.Event()

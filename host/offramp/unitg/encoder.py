@@ -44,7 +44,7 @@ def _read(kind: str, folder: str, **options: Any) -> Any:
         import transformers
     except ImportError:
         raise SettingsError("encoder", needs("transformers"), folder) from None
-    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers.utils.logging.disable_progress_bar()
     try:
         read = getattr(transformers, kind).from_pretrained
         return read(folder, local_files_only=True, trust_remote_code=False, **options)

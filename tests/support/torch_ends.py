@@ -24,6 +24,8 @@ from typing import Any, NoReturn
 
 RANKS = 2
 HANG_S = 30.0
+IDLE_S = 10.0
+"""Time without any work after which a rank hangs; a machine that is busy lets none of them rest that long."""
 EXPECTED = {"leave": 0, "destroy": 0, "raise": 1, "_exit": 3, "signal": -signal.SIGTERM, "interrupt": 1, "fork": 0}
 """Exit status of each way to end."""
 
@@ -70,14 +72,23 @@ def _work_and_end(end: str, rank: int, store: str) -> NoReturn:
 
 
 def outcome(pid: int, deadline: float) -> int | str:
-    """Exit status of a rank; one that hangs is killed."""
+    """Exit status of a rank; one that does nothing for some time after the deadline hangs, and is killed."""
+    spent = -1
     while not (status := os.waitpid(pid, os.WNOHANG))[0]:
         if time.monotonic() > deadline:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return "hangs"
+            if spent == (spent := _ticks(pid)):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return "hangs"
+            deadline = time.monotonic() + IDLE_S
         time.sleep(0.005)
     return os.waitstatus_to_exitcode(status[1])
+
+
+def _ticks(pid: int) -> int:
+    """Processor time that a process has had."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def main() -> int:

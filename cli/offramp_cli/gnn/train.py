@@ -16,7 +16,7 @@ from offramp_cli.result import Result
 from offramp_cli.stages import stages
 
 if TYPE_CHECKING:
-    from offramp.gnn.fit import GnnEpoch, GnnResult
+    from offramp.gnn.epochs import GnnEpoch, GnnResult
     from offramp.gnn.settings import GnnJob, GnnSettings
 
 

@@ -7,70 +7,28 @@ import copy
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
+from offramp.gnn.epochs import GnnEpoch, GnnResult
 from offramp.gnn.gradients import global_mean, sum_gradients
 from offramp.gnn.loggers import Log, open_loggers
 from offramp.gnn.metrics import METRICS
-from offramp.gnn.module import distribute
+from offramp.gnn.module import DistributedModule, distribute
+from offramp.gnn.progress import Best, facts_of, keep_progress, take_progress
 from offramp.gnn.stored import open_store
 from offramp.gnn.switched import HaloSwitch
 from offramp.gnn.weights import make_model, save_weights
 from offramp.workers.accelerator import open_device
 from offramp_base.errors import OfframpError
-from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
     from offramp.gnn.parts import Partition
     from offramp.gnn.settings import GnnJob, GnnSettings
     from offramp.workers.group import Group
-
-
-@sendable
-@dataclass(frozen=True)
-class GnnEpoch:
-    """One step over the whole graph.
-
-    Attributes:
-        epoch: from 1.
-        loss: the mean over training vertices.
-        train, val, test: the metric.
-        lr: learning rate.
-        seconds: duration of the step and its evaluation.
-    """
-
-    epoch: int
-    loss: float
-    train: float
-    val: float
-    test: float
-    lr: float
-    seconds: float
-
-    def numbers(self, metric: str) -> dict[str, float]:
-        """The values for loggers, by name; the three scores form a group of curves."""
-        scores = {f"{metric}/{name}": getattr(self, name) for name in ("train", "val", "test")}
-        return {"loss": self.loss, **scores, "lr": self.lr, "seconds": self.seconds}
-
-
-@sendable
-@dataclass(frozen=True)
-class GnnResult:
-    """A training run.
-
-    Attributes:
-        epochs: all of them.
-        best: the epoch whose weights were kept.
-        parameters: parameters of the model.
-    """
-
-    epochs: Sequence[GnnEpoch]
-    best: int
-    parameters: int
 
 
 def train_rank(group: Group, job: GnnJob, report: Callable[[Any], None]) -> GnnResult:
@@ -104,23 +62,28 @@ def _train(
         seed=settings.seed,
     )
     fit = Fit(model, part, settings)
-    best: tuple[float, int, dict[str, torch.Tensor]] = -1.0, 0, {}
-    epochs: list[GnnEpoch] = []
-    for number in range(1, settings.epochs + 1):
+    vertices = int(part.comm.sum(torch.tensor(float(len(part.y)), dtype=torch.float64)))
+    known, best, epochs = facts_of(settings, spec, vertices), Best(-1.0, 0, {}), list[GnnEpoch]()
+    if settings.resume is not None:
+        epochs = take_progress(settings.resume, known, fit, best, settings.epochs)
+    for number in range(len(epochs) + 1, settings.epochs + 1):
         epoch = fit.epoch(number)
         epochs.append(epoch)
         if group.rank == 0:
             report(epoch)
         for log in logs:
             log(number, epoch.numbers(settings.metric))
-        if epoch.val > best[0]:
-            best = epoch.val, number, copy.deepcopy(model.state_dict())
-        elif settings.patience and number - best[1] >= settings.patience:
+        if epoch.val > best.score:
+            best = Best(epoch.val, number, copy.deepcopy(model.state_dict()))
+        last = number == settings.epochs or bool(settings.patience and number - best.epoch >= settings.patience)
+        if settings.state is not None and (last or number % settings.state_every == 0):
+            keep_progress(settings.state, known, fit, epochs, best, group)
+        if last:
             break
     if settings.checkpoint is not None and group.rank == 0:
-        about = {"model": spec, "epoch": best[1], "metric": settings.metric, "history": [asdict(e) for e in epochs]}
-        save_weights(settings.checkpoint, best[2], about)
-    return GnnResult(epochs, best[1], sum(p.numel() for p in model.parameters()))
+        about = {"model": spec, "epoch": best.epoch, "metric": settings.metric, "history": [asdict(e) for e in epochs]}
+        save_weights(settings.checkpoint, best.weights, about)
+    return GnnResult(epochs, best.epoch, sum(p.numel() for p in model.parameters()))
 
 
 def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
@@ -148,14 +111,20 @@ def specification(settings: GnnSettings, part: Partition) -> dict[str, Any]:
 
 
 class Fit:
-    """The loop's state: model, optimiser and learning rate."""
+    """The loop's state.
 
-    def __init__(self, model: nn.Module, part: Partition, settings: GnnSettings) -> None:
-        self._model, self._part = model, part
+    Attributes:
+        model: the distributed model.
+        adam: its optimiser.
+        schedule: the schedule of the learning rate; None where it is constant.
+    """
+
+    def __init__(self, model: DistributedModule, part: Partition, settings: GnnSettings) -> None:
+        self.model, self._part = model, part
         self._metric = METRICS[settings.metric]
         self._edges = [getattr(part, name) for name in settings.edge_fields]
-        self._adam = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
-        self._schedule = _schedule(self._adam, settings)
+        self.adam = torch.optim.AdamW(model.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        self.schedule = _schedule(self.adam, settings)
         known = part.y >= 0 if part.y.dim() == 1 else ~part.y.isnan().any(1)
         rows = torch.zeros(len(part.y), dtype=torch.bool, device=part.y.device)
         self._masks = [getattr(part, f"{name}_mask", rows) & known for name in ("train", "val", "test")]
@@ -163,29 +132,29 @@ class Fit:
     def epoch(self, number: int) -> GnnEpoch:
         """One step, and the metric after it."""
         start = time.perf_counter()
-        self._model.train()
-        self._adam.zero_grad()
+        self.model.train()
+        self.adam.zero_grad()
         known = self._masks[0]
         loss = global_mean(_losses(self._scores()[known], self._part.y[known]))
         loss.backward()  # type: ignore[no-untyped-call]
-        sum_gradients(self._model)
-        lr = float(self._adam.param_groups[0]["lr"])
-        self._adam.step()
-        self._model.eval()
+        sum_gradients(self.model)
+        lr = float(self.adam.param_groups[0]["lr"])
+        self.adam.step()
+        self.model.eval()
         with torch.no_grad():
             scores = self._scores()
         labels, comm = self._part.y, self._part.comm
         train, val, test = (self._metric(scores[mask], labels[mask], comm) for mask in self._masks)
-        if isinstance(self._schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            self._schedule.step(val)
-        elif self._schedule is not None:
-            self._schedule.step()
+        if isinstance(self.schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            self.schedule.step(val)
+        elif self.schedule is not None:
+            self.schedule.step()
         if not torch.isfinite(loss.detach()):
             raise OfframpError(f"epoch {number}: the loss is {float(loss.detach())}")
         return GnnEpoch(number, float(loss.detach()), train, val, test, lr, time.perf_counter() - start)
 
     def _scores(self) -> torch.Tensor:
-        scores: torch.Tensor = self._model(self._part.x, self._part.edge_index, *self._edges)
+        scores: torch.Tensor = self.model(self._part.x, self._part.edge_index, *self._edges)
         return scores
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from offramp.train.fields import Device
+from offramp.train.fields import CHECKPOINTS, CheckpointEvery, Device, Resume
 from offramp_base.settings.error import SettingsError
 from offramp_base.settings.field import Field
 from offramp_base.settings.units import BYTES
@@ -64,8 +64,19 @@ class GnnSettings:
             "Write the best weights here, a file or URL: .safetensors or .pt", written=True, url=True, group="Output"
         ),
     ] = None
+    state: Annotated[
+        str | None,
+        Field(
+            "Write what a run resumes from to this .npz file or, in PyTorch's format, to this URL: s3://BUCKET/RUN",
+            written=True,
+            url=True,
+            group=CHECKPOINTS,
+        ),
+    ] = None
+    state_every: CheckpointEvery = 10
+    resume: Resume = None
     tensorboard: Annotated[
-        str | None, Field("Folder of one run for TensorBoard's curves", written=True, metavar="FOLDER")
+        str | None, Field("Folder of one run for TensorBoard's curves", written=True, metavar="FOLDER", group="Logs")
     ] = None
     wandb: Annotated[str | None, Field("Weights & Biases' project that the run is logged to", metavar="PROJECT")] = None
     timeout_s: Annotated[float, Field("Seconds that a rank may be stopped", above=0)] = 60.0
@@ -73,6 +84,9 @@ class GnnSettings:
     def __post_init__(self) -> None:
         if self.propagator == "switch" and (self.codec != "fp32" or self.staleness != "sequential"):
             raise SettingsError("propagator", "goes with {codec} fp32 and {staleness} sequential only", "switch")
+        for name in ("state", "resume"):  # rows of the step before are no part of what is written
+            if getattr(self, name) is not None and self.staleness != "sequential":
+                raise SettingsError(name, "goes with {staleness} sequential only", getattr(self, name))
 
 
 @sendable

@@ -227,9 +227,7 @@ class StoredTensors:
         return rows
 
     def _foreign(self, how: str) -> SettingsError:
-        return SettingsError(
-            self._location.field, f"expected a checkpoint that {{checkpoint}} wrote: {how}", self._location.url
-        )
+        return SettingsError(self._location.field, f"expected a checkpoint: {how}", self._location.url)
 
 
 class _DescriptionReader(pickle.Unpickler):

@@ -65,7 +65,7 @@ class StoredState:
 
     Attributes:
         epoch: the last completed epoch.
-        history: ``(epoch, 2)`` loss and seconds of each epoch.
+        history: ``(epoch, width)`` numbers of each epoch: loss and seconds, in some runs scores as well.
         arrays: what all ranks have alike.
         own: what one rank has besides, by names that no other rank uses.
     """
@@ -81,7 +81,7 @@ def form_of(array: npt.NDArray[Any]) -> ArrayForm:
     return str(array.dtype), array.shape
 
 
-def write_state(path: Path, state: StoredState, known: Mapping[str, Any]) -> None:
+def write_state(path: Path, state: StoredState, known: Mapping[str, Any], field: str = "checkpoint") -> None:
     """Write a file atomically: if the run is killed or the machine fails, the previous one remains.
 
     Raises:
@@ -92,10 +92,12 @@ def write_state(path: Path, state: StoredState, known: Mapping[str, Any]) -> Non
         with written(path) as file:
             np.savez(file, facts=np.array(json.dumps(known)), epoch=state.epoch, history=state.history, **arrays)
     except OSError as error:
-        raise SettingsError("checkpoint", f"cannot be written: {error.strerror}", path) from None
+        raise SettingsError(field, f"cannot be written: {error.strerror}", path) from None
 
 
-def keep_state(where: str, state: StoredState, known: Mapping[str, Any], group: Group) -> None:
+def keep_state(
+    where: str, state: StoredState, known: Mapping[str, Any], group: Group, field: str = "checkpoint"
+) -> None:
     """Write a checkpoint to a file or a URL; every rank calls it. Checkpoints before it at the URL are removed.
 
     Args:
@@ -103,6 +105,7 @@ def keep_state(where: str, state: StoredState, known: Mapping[str, Any], group: 
         state: state of this rank.
         known: facts that must be equal for a run to resume from it.
         group: the ranks.
+        field: the setting that names the place.
 
     Raises:
         OfframpError: it cannot be written.
@@ -111,11 +114,11 @@ def keep_state(where: str, state: StoredState, known: Mapping[str, Any], group: 
         ranks = group.gather(RankArrays.of(state.own), RankArrays)
         if ranks is not None:
             own = {name: array for each in ranks for name, array in each.as_dict().items()}
-            write_state(Path(where), StoredState(state.epoch, state.history, state.arrays, own), known)
+            write_state(Path(where), StoredState(state.epoch, state.history, state.arrays, own), known, field)
         return
     from offramp.train.distributed_checkpoint import save_tensors
 
-    location = CheckpointLocation.of("checkpoint", where)
+    location = CheckpointLocation.of(field, where)
     folder = f"epoch-{state.epoch}-{secrets.token_hex(8)}"
     if group.rank == 0:
         location.make(folder)
@@ -135,21 +138,24 @@ def _tensors(state: StoredState, known: Mapping[str, Any]) -> dict[str, torch.Te
     return {**arrays, "epoch": torch.tensor(state.epoch), "history": torch.from_numpy(state.history), "facts": text}
 
 
-def read_state(where: str | Path, known: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> StoredState:
+def read_state(
+    where: str | Path, known: Mapping[str, Any], forms: Mapping[str, ArrayForm], width: int = 2
+) -> StoredState:
     """Read the checkpoint in a file or at a URL.
 
     Args:
         where: the file or URL.
         known: facts of the run that resumes.
         forms: the arrays to read.
+        width: numbers that the history has of each epoch.
 
     Raises:
         OfframpError: this is not a checkpoint, or one of another run; the message names what differs.
     """
-    return _from_url(str(where), known, forms) if is_url(where) else _from_file(Path(where), known, forms)
+    return _from_url(str(where), known, forms, width) if is_url(where) else _from_file(Path(where), known, forms, width)
 
 
-def _from_file(path: Path, known: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> StoredState:
+def _from_file(path: Path, known: Mapping[str, Any], forms: Mapping[str, ArrayForm], width: int) -> StoredState:
     with open_archive(path) as archive:
 
         def exactly(name: str, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -163,10 +169,10 @@ def _from_file(path: Path, known: Mapping[str, Any], forms: Mapping[str, ArrayFo
         epoch = archive.scalar("epoch")
         if epoch < 1:
             raise foreign(path, f": epoch {epoch}")
-        return StoredState(epoch, exactly("history", "float64", (epoch, 2)), arrays)
+        return StoredState(epoch, exactly("history", "float64", (epoch, width)), arrays)
 
 
-def _from_url(where: str, known: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> StoredState:
+def _from_url(where: str, known: Mapping[str, Any], forms: Mapping[str, ArrayForm], width: int) -> StoredState:
     from offramp.train.distributed_checkpoint import StoredTensors
 
     location = CheckpointLocation.of("resume", where)
@@ -176,7 +182,7 @@ def _from_url(where: str, known: Mapping[str, Any], forms: Mapping[str, ArrayFor
     if not 1 <= epoch <= _MOST_EPOCHS:
         raise foreign(where, f": epoch {epoch}")
     arrays = {name: stored.read(name, _torch(kind), shape).numpy() for name, (kind, shape) in forms.items()}
-    return StoredState(epoch, stored.read("history", torch.float64, (epoch, 2)).numpy(), arrays)
+    return StoredState(epoch, stored.read("history", torch.float64, (epoch, width)).numpy(), arrays)
 
 
 def _torch(kind: str) -> torch.dtype:
@@ -214,7 +220,7 @@ def forget(where: str) -> None:
 
 def foreign(where: str | Path, how: str = "") -> SettingsError:
     """The error of something that no run wrote as its checkpoint."""
-    return SettingsError("resume", "expected a file that {checkpoint} wrote" + how, where)
+    return SettingsError("resume", "expected a checkpoint" + how, where)
 
 
 def _expect_same(text: str, known: Mapping[str, Any], where: str | Path) -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from offramp.train.checkpoint import MOMENTS
-from offramp.train.stored_state import ArrayForm, Arrays, RankArrays, foreign, form_of, read_state
+from offramp.train.parameter_arrays import Parameters, parameter_arrays
+from offramp.train.stored_state import ArrayForm, RankArrays, foreign, form_of, read_state
 from offramp.unitg.stage import StageModel
 from offramp_base.settings.error import SettingsError
 from offramp_base.wire.objects import sendable
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 LM: Final = "lm."
 """Before the names of the language model's arrays."""
-Parameters = Mapping[str, torch.nn.Parameter]
 
 _OF_A_RUN: Final = (
     "model", "layers", "hidden", "cut", "lr", "dropout", "dtype", "precision", "activations", "seed", "mode", "rounds",
@@ -71,33 +70,6 @@ def progress_prefix(rank: int) -> str:
     return f"{LM}rank{rank}."
 
 
-def parameter_arrays(prefix: str, parameters: Parameters, adam: torch.optim.Optimizer | None) -> dict[str, Any]:
-    """Parameters, and Adam's moments and number of steps of each: zeros for those that had no gradient yet."""
-    arrays: dict[str, Any] = {}
-    for name, parameter in parameters.items():
-        state = adam.state.get(parameter, {}) if adam is not None else {}
-        arrays[f"{prefix}model.{name}"] = parameter.detach().cpu().numpy()
-        for moment in MOMENTS:
-            values = state.get(moment, torch.zeros_like(parameter))
-            arrays[f"{prefix}optimizer.{moment}.{name}"] = values.detach().cpu().numpy()
-        arrays[f"{prefix}optimizer.step.{name}"] = np.array([float(state.get("step", 0.0))], np.float32)
-    return arrays
-
-
-def restore_parameters(prefix: str, parameters: Parameters, adam: torch.optim.Optimizer | None, arrays: Arrays) -> None:
-    """Take over what :func:`parameter_arrays` returned."""
-
-    def tensor(name: str) -> torch.Tensor:
-        return torch.from_numpy(arrays[prefix + name].copy())
-
-    for name, parameter in parameters.items():
-        with torch.no_grad():
-            parameter.copy_(tensor(f"model.{name}"))
-        if adam is not None:
-            moments = {moment: tensor(f"optimizer.{moment}.{name}").to(parameter.device) for moment in MOMENTS}
-            adam.state[parameter] = {"step": tensor(f"optimizer.step.{name}")[0].clone(), **moments}
-
-
 def resumed_stages(where: str, known: Mapping[str, Any], jobs: list[UnitgJob]) -> list[ResumedStage]:
     """The state of each stage of a checkpoint.
 
@@ -124,15 +96,15 @@ def _check_progress(where: str, jobs: list[UnitgJob], arrays: Mapping[str, npt.N
     corpus, most = jobs[0].corpus, jobs[0].steps * jobs[0].settings.rounds
     if corpus is None:
         return
-    made = set()
+    steps = set()
     for job in jobs:
         prefix = progress_prefix(job.place.stage)
         exits = arrays[f"{prefix}exits"]
-        made.add(int(arrays[f"{prefix}steps"][0]))
+        steps.add(int(arrays[f"{prefix}steps"][0]))
         if exits.min(initial=0) < 0 or exits.max(initial=0) > len(corpus.batches.groups):
             raise foreign(where, f": losses of {exits.min(initial=0)} to {exits.max(initial=0)} exits")
-    if len(made) > 1 or not 0 <= min(made) <= most:
-        raise foreign(where, f": {sorted(made)} steps of the language model of {most}")
+    if len(steps) > 1 or not 0 <= min(steps) <= most:
+        raise foreign(where, f": {sorted(steps)} steps of the language model of {most}")
 
 
 def _forms(prefix: str, parameters: Parameters) -> dict[str, ArrayForm]:

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from offramp.unitg.checkpoint import LM, parameter_arrays, progress_prefix, restore_parameters
+from offramp.train.parameter_arrays import parameter_arrays, restore_parameters
+from offramp.unitg.checkpoint import LM, progress_prefix
 from offramp.unitg.gate import Stopped
 from offramp.unitg.hooks import GateHooks
 from offramp.workers.accelerator import AS_STORED, autocast, own_stream

@@ -14,7 +14,7 @@ from torch import nn
 from offramp.g3.block import BipartiteBlock
 from offramp.models.base import Features, dense
 from offramp.models.neighbourhood import as_features
-from offramp.unitg.checkpoint import parameter_arrays, restore_parameters
+from offramp.train.parameter_arrays import parameter_arrays, restore_parameters
 from offramp.unitg.schedule import Op
 from offramp.unitg.settings import RECOMPUTED
 from offramp.unitg.stage import StageModel

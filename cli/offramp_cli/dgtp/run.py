@@ -41,7 +41,10 @@ class DgtpRunOptions:
         "portfolio"
     )
     compare: Annotated[
-        bool, Field("Do the same iterations on DistDGL's placement, with these rates of flows and with FIFO queues")
+        bool,
+        Field(
+            "Do the same iterations on DistDGL's placement, with these rates of flows (auto: oes) and with FIFO queues"
+        ),
     ] = False
     network: Annotated[str, Field("Network between machines", choices=_networks, group="Network")] = "auto"
 
@@ -54,12 +57,14 @@ class DgtpRunOptions:
 )
 def run(wanted: DgtpRunOptions, settings: PlacedTraining, outputs: Result) -> None:
     """Train GraphSAGE with stores, samplers, workers and servers as processes: profiled, then placed and scheduled."""
+    from offramp.dgtp.runtime.settings import AUTO
     from offramp.workers import expect_workers
     from offramp_sim.dgtp.measure import expect_processes, measure
 
     problem = load_setup(wanted.setup, settings.seed).problem
     expect_workers(expect_processes(problem))
-    others = [("colocated", policy) for policy in dict.fromkeys((settings.policy, "fifo"))] if wanted.compare else []
+    beside = dict.fromkeys(("oes" if settings.policy == AUTO else settings.policy, "fifo"))
+    others = [("colocated", policy) for policy in beside] if wanted.compare else []
     console = show.console()
     with stages(console) as stage:
         stage("graph")

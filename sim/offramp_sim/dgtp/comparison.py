@@ -99,6 +99,16 @@ class Comparing:
     def _policy(self) -> str:
         return "oes" if "oes" in self.policies else self.policies[0]
 
+    def fastest(self, *, ours_only: bool = False) -> tuple[IntArray, str]:
+        """The placement and the flow policy with the least time, of all that were simulated or of ours alone."""
+        times = {
+            (seconds, name != OURS, policy != self._policy): (self.placements[name], policy)
+            for name, of_policy in self.seconds.items()
+            for policy, seconds in of_policy.items()
+            if name == OURS or not ours_only
+        }
+        return times[min(times)]
+
     def with_ours(self, machine: IntArray, *, fixed: bool = False) -> PlacementComparison:
         """Take the best of a placement and the baselines; with ``fixed`` the placement, even if it is worse."""
         self.placements = {OURS: machine, **self.placements}

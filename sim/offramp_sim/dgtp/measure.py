@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp.dgtp.draws import draw
+from offramp.dgtp.policies import BLIND
 from offramp.dgtp.runtime.profile import measured, with_cards
 from offramp.dgtp.runtime.run import TrainingJob
+from offramp.dgtp.runtime.settings import AUTO
 from offramp.dgtp.search import PLACEMENTS, Search, search
 from offramp_base.errors import OfframpError
 from offramp_base.progress import report
@@ -142,8 +144,7 @@ def measure(
         )
         profiled = measured(job.problem, start, first)
         planned = _Planned(profiled, settings.seed, more)
-        ours = _placed(profiled, method, settings.seed, more)
-        plans = [(OURS, ours, settings.policy)]
+        plans = [(OURS, *_placed(profiled, method, settings, more))]
         plans += [(_shown(name), PLACEMENTS.get(name)(profiled, settings.seed), policy) for name, policy in others]
         runs = [_run(job, hosts, first, settings, *plan, planned) for plan in plans]
     before = _Planned(profiled, settings.seed, settings.profile).seconds(start, "oes")
@@ -191,11 +192,14 @@ class _Planned:
         return self._judge.makespan(machine, policy)
 
 
-def _placed(problem: Problem, method: str, seed: int, iterations: int) -> IntArray:
-    """Our placement: the best that a search of seconds finds, or a baseline that is better."""
-    how = Search(method, walks=2, steps=1500, reliefs=5000, trials=300, seed=seed)
+def _placed(problem: Problem, method: str, settings: PlacedTraining, iterations: int) -> tuple[IntArray, str]:
+    """Our placement, the best that a search of seconds finds or a baseline that is better, and the rates of flows."""
+    how = Search(method, walks=2, steps=1500, reliefs=5000, trials=300, seed=settings.seed)
     best = search(problem, FastCluster, how, processes=1)
-    return Comparing(problem, iterations, ("oes",), seed).with_ours(best.machine, fixed=method != "portfolio").machine
+    chosen = settings.policy
+    comparing = Comparing(problem, iterations, tuple(BLIND) if chosen == AUTO else ("oes",), settings.seed)
+    machine = comparing.with_ours(best.machine, fixed=method != "portfolio").machine
+    return comparing.fastest(ours_only=method != "portfolio") if chosen == AUTO else (machine, chosen)
 
 
 def same_losses(training: MeasuredTraining) -> bool:

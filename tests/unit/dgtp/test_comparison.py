@@ -9,11 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dgtp_campaign import random_problem as campaign_problem
 from offramp.dgtp import Search
+from offramp.dgtp.policies import BLIND
 from offramp.dgtp.problem import Problem
 from offramp.dgtp.search import search
 from offramp_base.errors import OfframpError
-from offramp_sim.dgtp.comparison import OURS, baselines, compare
+from offramp_sim.dgtp.comparison import OURS, Comparing, baselines, compare
 from offramp_sim.dgtp.native.machine import FastCluster
 from offramp_sim.dgtp.setups import make_job, random_cluster
 
@@ -72,3 +74,17 @@ def test_a_baseline_wins_over_a_bad_placement_unless_it_is_fixed() -> None:
     assert np.array_equal(kept.machine, bad)
     assert best.seconds[OURS]["fifo"] < kept.seconds[OURS]["fifo"]
     assert best.seconds[OURS] == min(best.seconds.values(), key=lambda each: each["fifo"])
+
+
+def test_the_fastest_rates_of_flows_are_behind_none() -> None:
+    chosen = set()
+    for seed in (2, 3, 29):
+        comparing = Comparing(campaign_problem(seed, 2.0), 8, tuple(BLIND), seed)
+        comparing.with_ours(comparing.best.machine)
+        machine, policy = comparing.fastest()
+        every = [seconds for of_policy in comparing.seconds.values() for seconds in of_policy.values()]
+        assert comparing.judge.makespan(machine, policy) == min(every)
+        own = comparing.seconds[OURS]
+        assert own[comparing.fastest(ours_only=True)[1]] == min(own.values())
+        chosen.add(policy)
+    assert chosen == {"oes", "fifo-greedy"}

@@ -15,6 +15,9 @@ from offramp_base.settings.field import Field
 
 _PLACEMENT: Final = "Placement"
 _NETWORK: Final = "Network"
+AUTO: Final = "auto"
+"""The fastest policy in simulation."""
+_POLICIES: Final = {AUTO: "the fastest in simulation"} | dict.fromkeys(BLIND, "")
 
 
 @dataclass(frozen=True)
@@ -22,8 +25,9 @@ class PlacedTraining(GraphSettings):
     """Mini-batch training of GraphSAGE with neighbours from graph stores, placed and scheduled by DGTP.
 
     The first ``profile`` of ``iterations`` run on DistDGL's placement; their times and volumes are what the placement
-    of the rest is searched for. ``policy`` gives flows their rates. ``reserve`` of each card is left for requests,
-    answers about neighbours, and headers. ``rates`` multiplies the rates of all cards.
+    of the rest is searched for. ``policy`` gives flows their rates; with :data:`AUTO` whichever is the fastest in
+    simulation, on that placement or a baseline's. ``reserve`` of each card is left for requests, answers about
+    neighbours, and headers. ``rates`` multiplies the rates of all cards.
     """
 
     partition: Partition = "metis"
@@ -36,7 +40,7 @@ class PlacedTraining(GraphSettings):
     profile: Annotated[int, Field("Iterations that are profiled first, on DistDGL's placement", least=1)] = 50
     batch: Annotated[int, Field("Training vertices of a sampler in an iteration", least=1)] = 64
     lr: LearningRate = 0.003
-    policy: Annotated[str, Field("Rates of flows", choices=tuple(BLIND), group=_PLACEMENT)] = "oes"
+    policy: Annotated[str, Field("Rates of flows", choices=_POLICIES, group=_PLACEMENT)] = AUTO
     rates: Annotated[float, Field("Multiply the rates of all cards", above=0, group=_NETWORK)] = 1.0
     reserve: Annotated[
         float, Field("Share of each card that is left for requests, neighbours and headers", least=0, below=1)

@@ -50,6 +50,7 @@ def table3_measured(scale: float, seed: int, *, slow: float = 3.0) -> Reproducti
             seed=seed,
             iterations=profile + more,
             profile=profile,
+            policy="oes",
         )
         others = [("colocated", "fifo"), ("colocated", "oes")]
         training = measure(problem, settings.load(), settings, others=others)

@@ -77,6 +77,7 @@ def resumed_cases(group, folder, report):
     return rows if group.rank == 0 else None
 
 
+@pytest.mark.full
 def test_each_case_resumes_to_the_bit_and_on_another_number_of_ranks(store: Path) -> None:
     rows = run_workers(resumed_cases, [str(store)] * 2, print)
     for name, (whole, *others) in rows.items():
@@ -93,6 +94,13 @@ def on_one(group, item, report):
     return outcome_of(train_rank(group, GnnJob(replace(settings, resume=kept)), report))
 
 
+@pytest.fixture(scope="module")
+def state(store: Path) -> GnnSettings:
+    settings = GnnSettings(str(store / "1"), hidden=6, epochs=2, state=str(store / "run.npz"))
+    run_workers(plain, [settings], print)
+    return settings
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -102,26 +110,21 @@ def on_one(group, item, report):
         ({"staleness": "stale"}, "resume FILE: goes with staleness sequential only"),
     ],
 )
-def test_what_is_no_state_of_this_run_is_refused(store: Path, tmp_path: Path, changes, message: str) -> None:
-    file = str(tmp_path / "run.npz")
-    settings = GnnSettings(str(store / "1"), hidden=6, epochs=2, state=file)
-    run_workers(plain, [settings], print)
+def test_what_is_no_state_of_this_run_is_refused(state: GnnSettings, changes, message: str) -> None:
     with pytest.raises(OfframpError) as caught:
-        run_workers(plain, [replace(settings, **{"epochs": 4, "state": None, "resume": file, **changes})], print)
-    assert message.replace("FILE", file) in str(caught.value)
+        run_workers(plain, [replace(state, **{"epochs": 4, "state": None, "resume": state.state, **changes})], print)
+    assert message.replace("FILE", state.state) in str(caught.value)
 
 
 def plain(group, settings, report):
     return outcome_of(train_rank(group, GnnJob(settings), report))
 
 
-def test_a_state_that_is_damaged_is_refused(store: Path, tmp_path: Path) -> None:
+def test_a_state_that_is_damaged_is_refused(state: GnnSettings, tmp_path: Path) -> None:
     file = tmp_path / "run.npz"
-    settings = GnnSettings(str(store / "1"), hidden=6, epochs=2, state=str(file))
-    run_workers(plain, [settings], print)
-    with np.load(file) as archive:
+    with np.load(state.state) as archive:
         good = dict(archive)
     for spoil in ({"best": np.array([0.5, 9.0])}, {"random": np.zeros_like(good["random"])}, {"schedule": np.zeros(3)}):
         np.savez(file, **{**good, **spoil})
         with pytest.raises(OfframpError, match="expected a checkpoint: "):
-            run_workers(plain, [replace(settings, epochs=4, state=None, resume=str(file))], print)
+            run_workers(plain, [replace(state, epochs=4, state=None, resume=str(file))], print)

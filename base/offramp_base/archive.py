@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +17,9 @@ import numpy.typing as npt
 from offramp_base.documents import open_regular
 from offramp_base.errors import OfframpError, first_line
 from offramp_base.memory import check_memory
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+"""Arrays by name."""
 
 _DEFLATE_RATIO = 1040  # a deflated byte stands for at most 1032
 _TEXT_BYTES = 1 << 20  # of one string: they are names and settings

@@ -240,7 +240,8 @@ def _codec(kind: Any) -> _Codec:
     if origin in (Union, types.UnionType):
         return _union([_codec(arm) for arm in arguments])
     if origin is np.ndarray:
-        return _array(get_args(arguments[1])[0])
+        (scalar,) = get_args(arguments[1])
+        return _array(np.generic if scalar is Any else scalar)
     if origin is tuple and arguments[-1] is not Ellipsis:
         return _tuple([_codec(each) for each in arguments])
     if origin in (list, tuple, Sequence):

@@ -18,15 +18,20 @@ from offramp.sylvie.streams import stream
 from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from offramp.codecs.base import CodecSettings
     from offramp.graph.halo_plan import HaloMessage, HaloPlan
+    from offramp.graph.step_messages import StepMessage
     from offramp.sylvie.model import Bytes
     from offramp.sylvie.widths import Widths
     from offramp.workers.mailbox import Key
+    from offramp_base.archive import Arrays
 
 PERIOD: Final = 50
 """Training steps after which widths are chosen anew (AdaQP's default)."""
 
+_NEVER: Final = -1
 _CODE_BITS: Final = 2
 """Bits that encode a row's width in the table before each message."""
 
@@ -80,6 +85,32 @@ class AdaqpCodec(FeatureCodec):
         layout = MessageLayout(np.array(WIDTHS, np.uint8)[codes[:count]], out.shape[1], BASE, compact=True)
         tensors.decode(layout, payload[size:], label, out, message.rows, add=add)
 
+    def arrays(self, sent: Sequence[StepMessage]) -> Arrays:
+        """The widths of each message's rows, and the step at which they were chosen; -1: not yet."""
+        known = [self._chosen.get(_place(each), (_NEVER, None)) for each in sent]
+        widths = [
+            np.zeros(len(e.message.rows), np.uint8) if w is None else w for e, (_, w) in zip(sent, known, strict=True)
+        ]
+        since = np.array([step for step, _ in known], np.int64)
+        return {"since": since, "widths": np.concatenate([np.zeros(0, np.uint8), *widths])}
+
+    def restore(self, sent: Sequence[StepMessage], arrays: Arrays) -> None:
+        """Take over the widths.
+
+        Raises:
+            OfframpError: a width that is none of AdaQP's.
+        """
+        at = 0
+        for each, since in zip(sent, arrays["since"].tolist(), strict=True):
+            widths = arrays["widths"][at : at + len(each.message.rows)].copy()
+            at += len(widths)
+            if since != _NEVER:
+                if not np.isin(widths, WIDTHS).all():
+                    raise OfframpError(
+                        f"widths of {sorted(set(widths.tolist()) - set(WIDTHS))} bits: expected {WIDTHS}"
+                    )
+                self._chosen[_place(each)] = since, widths
+
     def _widths(self, x: torch.Tensor, message: HaloMessage, key: Key) -> Widths:
         place = message.peer, message.bin, key.layer, key.backward
         since, widths = self._chosen.get(place, (-self._period, None))
@@ -90,6 +121,10 @@ class AdaqpCodec(FeatureCodec):
             (widths,) = balanced_widths([weights], x.shape[1], [1.0], self._tradeoff)
             self._chosen[place] = key.step, widths
         return widths
+
+
+def _place(each: StepMessage) -> tuple[int, int, int, bool]:
+    return each.message.peer, each.message.bin, each.layer, each.backward
 
 
 def _table(widths: Widths) -> Bytes:

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 from offramp_base.registry import Registry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
     from offramp.graph.halo_plan import HaloMessage, HaloPlan
+    from offramp.graph.step_messages import StepMessage
     from offramp.workers.mailbox import Key
+    from offramp_base.archive import Arrays
 
 UNCOMPRESSED: Final = 32
 """Bits of a value that is sent unchanged."""
@@ -62,6 +66,17 @@ class Coding(ABC):
         Raises:
             OfframpError: not what :meth:`encode` makes.
         """
+
+    def arrays(self, sent: Sequence[StepMessage]) -> Arrays:  # noqa: ARG002
+        """State that later messages depend on, for checkpoints; most codecs have none.
+
+        Args:
+            sent: messages that the worker sends in each step.
+        """
+        return {}
+
+    def restore(self, sent: Sequence[StepMessage], arrays: Arrays) -> None:  # noqa: B027
+        """Take over what :meth:`arrays` returned."""
 
     def set_bits(self, bits: int) -> None:  # noqa: B027 - most have one width
         """Width of the messages from now on, as the controller decides; a codec of one width has no use for it."""

@@ -12,11 +12,15 @@ from offramp.codecs.base import Coding
 from offramp.splitmix import GOLDEN, mix, mix_word
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
     import torch
 
     from offramp.graph.halo_plan import HaloMessage
+    from offramp.graph.step_messages import StepMessage
     from offramp.workers.mailbox import Key
+    from offramp_base.archive import Arrays
 
 
 class SampledCodec(Coding):
@@ -48,6 +52,14 @@ class SampledCodec(Coding):
         if not add:
             out[message.rows[~drawn]] = 0
         self._inner.decode(payload, part, key, out, add=add)
+
+    def arrays(self, sent: Sequence[StepMessage]) -> Arrays:
+        """State of the inner codec."""
+        return self._inner.arrays(sent)
+
+    def restore(self, sent: Sequence[StepMessage], arrays: Arrays) -> None:
+        """Take over the state of the inner codec."""
+        self._inner.restore(sent, arrays)
 
     def set_bits(self, bits: int) -> None:
         """Set the bits of the rows that are drawn."""

@@ -6,14 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from offramp.codecs.plain import PlainCodec
+from offramp.g3 import in_flight
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
 from offramp.g3.first_stage import FirstStage
 from offramp.g3.store import TensorStore
 from offramp.g3.tape import Rows, StageOutputs, StageTapes, leaf
+from offramp.graph.step_messages import step_messages
 from offramp.models.base import PreparedTensors
 from offramp.workers.mailbox import Key
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from offramp.models.base import Features, Model
     from offramp.workers.mailbox import Mailbox
     from offramp.workers.reduction import Reduce
+    from offramp_base.archive import Arrays
 
 
 @dataclass
@@ -72,6 +76,8 @@ class HaloEngine:
         self._model, self._schedule = model, schedule
         self._mailbox, self._codec, self._exact = mailbox, codec, PlainCodec(dtype)
         self._used: Coding = codec
+        self._read: Coding = codec
+        self._plan, self._restored = plan, False
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._store = store or TensorStore(dtype, device)
@@ -87,6 +93,7 @@ class HaloEngine:
         self._used = self._codec if training else self._exact
         stale = self.stale and training and self._training_step > 0
         self._came = self._training_step if stale else self._step
+        self._read = self._exact if stale and self._restored else self._used
         self._first_stage.forward(training=training)
         encoded, prepared = self._first_stage.encoded, self._first_stage.prepared
         states = [] if encoded is None else [encoded]
@@ -96,11 +103,34 @@ class HaloEngine:
             state, prepared = self._stage(number, prepared, first)
             states.append(state)
         self._leaves = [leaf(state, trained=training) for state in states]
-        self._mailbox.forget(self._came)
         if training:
-            self._training_step = self._step
+            self._mailbox.forget(self._came)
+            self._training_step, self._restored = self._step, False
         with torch.set_grad_enabled(training):
             return model.readout(self._leaves)
+
+    def arrays(self) -> Arrays:
+        """What the next step depends on besides the weights, as :func:`offramp.g3.in_flight.blank` says."""
+        blank = in_flight.blank(self._plan, self._model, self._schedule, self._codec, self._dtype)
+        steps = np.array([self._step, self._training_step], np.int64)
+        if not blank["rows"].size:
+            return blank | {"steps": steps}
+        box, step = self._mailbox, self._training_step
+        rows = in_flight.collect(box, self._plan, self._model, step, self._codec, self._dtype)
+        return blank | {"steps": steps, "rows": rows.numpy()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Take over what :meth:`arrays` returned.
+
+        Raises:
+            OfframpError: numbers that no engine has.
+        """
+        self._step, self._training_step = in_flight.steps_of(arrays)
+        self._codec.restore(list(step_messages(self._plan, self._model.messages, sent=True)), arrays)
+        if arrays["rows"].size:
+            rows = torch.from_numpy(arrays["rows"].copy())
+            in_flight.put_back(self._mailbox, self._plan, self._model, self._training_step, self._exact, rows)
+            self._restored = True
 
     def _stage(
         self, number: int, prepared: PreparedTensors, first: torch.Tensor | None
@@ -184,7 +214,7 @@ class HaloEngine:
             for message_number in awaits[index]:
                 assert after.message is not None
                 payload, key = came.pop(message_number), labels[message_number][1]
-                self._used.decode(payload, expected[message_number], key, after.message, add=True)
+                self._read.decode(payload, expected[message_number], key, after.message, add=True)
             block = bins.blocks[index]
             targets = block.targets
             upstream = StageOutputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
@@ -226,7 +256,7 @@ class HaloEngine:
         labels = [(m.peer, Key(self._came, layer, backward=False, bin=m.bin)) for m in expected]
 
         def accept(index: int, payload: torch.Tensor) -> None:
-            self._used.decode(payload, expected[index], labels[index][1], messages)
+            self._read.decode(payload, expected[index], labels[index][1], messages)
 
         return Arrivals(self._mailbox, labels, accept)
 

@@ -12,7 +12,8 @@ import torch
 
 from offramp.gnn.epochs import GnnEpoch
 from offramp.train.parameter_arrays import parameter_arrays, restore_parameters
-from offramp.train.stored_state import Arrays, StoredState, foreign, form_of, keep_state, read_state
+from offramp.train.stored_state import StoredState, foreign, form_of, keep_state, read_state
+from offramp_base.archive import Arrays
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:

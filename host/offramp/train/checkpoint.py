@@ -16,7 +16,8 @@ import numpy.typing as npt
 import torch
 
 from offramp.train.locations import is_url
-from offramp.train.stored_state import Arrays, RankArrays, StoredState, form_of, keep_state, read_state, write_state
+from offramp.train.stored_state import RankArrays, StoredState, form_of, keep_state, read_state, write_state
+from offramp_base.archive import Arrays
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:

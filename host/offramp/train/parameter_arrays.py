@@ -12,7 +12,7 @@ import torch
 from offramp.train.checkpoint import MOMENTS
 
 if TYPE_CHECKING:
-    from offramp.train.stored_state import Arrays
+    from offramp_base.archive import Arrays
 
 Parameters = Mapping[str, torch.nn.Parameter]
 

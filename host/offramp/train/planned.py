@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 import offramp
+from offramp.g3 import in_flight
 from offramp.g3.schedule import schedule_of
 from offramp.graph.bins import BinLimit, memory_limit
 from offramp.graph.boundary import Boundary
@@ -27,6 +28,7 @@ from offramp.models import make_model
 from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import TrainingSnapshot, facts, resumed
+from offramp.train.control import open_codec
 from offramp.train.halo import plan_halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from offramp.switchgnn.plan import Plan
     from offramp.switchgnn.scheme_plan import SchemePlan
     from offramp.train.settings import TrainSettings
+    from offramp_base.archive import Arrays
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class PlannedRun:
         hybrid = self.hybrid
         rows = self._rows() if by_halo_features and hybrid is None else None
         received = [each.received for each in rows or hybrid or []]
+        snapshots = self._snapshots(rows)
         plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
         return [
@@ -98,10 +102,26 @@ class PlannedRun:
                 code_bits=next((each.scheme.code_bits for each in self.exchanges.values()), 0),
                 link=links[worker] if links else "",
                 facts=facts(graph, self.settings),
-                snapshot=self.snapshot,
+                snapshot=snapshots[worker],
             )
             for worker in range(boundary.workers)
         ]
+
+    def _snapshots(self, rows: list[HaloPlan] | None) -> list[TrainingSnapshot | None]:
+        """The checkpoint for each worker: of a run whose steps are not those of any number of workers, with its own."""
+        settings, snapshot, workers = self.settings, self.snapshot, self.boundary.workers
+        if snapshot is None or settings.is_exact or settings.resume is None:
+            return [snapshot] * workers
+        model = make_model(settings, layer_widths(self.graph, settings))
+        blank: list[Arrays] = [{"draws": np.zeros(1, np.int64)}] * workers
+        if rows is not None:
+            schedule, dtype = schedule_of(settings.schedule), getattr(torch, settings.dtype)
+            blank = [
+                in_flight.blank(plan, model, schedule, open_codec(settings, plan, rank), dtype)
+                for rank, plan in enumerate(rows)
+            ]
+        whole = resumed(settings.resume, facts(self.graph, settings), model, blank)
+        return [replace(whole, own=[own]) for own in whole.own]
 
     def _rows(self) -> list[HaloPlan]:
         settings, boundary = self.settings, self.boundary

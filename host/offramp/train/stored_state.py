@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 
 from offramp.train.locations import CheckpointLocation, is_url
-from offramp_base.archive import open_archive
+from offramp_base.archive import Arrays, open_archive
 from offramp_base.documents import parse_json
 from offramp_base.ending.files import written
 from offramp_base.errors import OfframpError
@@ -35,8 +35,6 @@ _LATEST: Final = "latest"
 _FOLDER: Final = re.compile(r"epoch-\d{1,9}-[0-9a-f]{16}")
 _MOST_EPOCHS: Final = 1 << 24
 
-Arrays = Mapping[str, npt.NDArray[Any]]
-"""Arrays by name."""
 ArrayForm = tuple[str, tuple[int, ...]]
 """Type and shape of an array."""
 

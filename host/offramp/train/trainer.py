@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from offramp.workers.budget import MemoryBudget
     from offramp.workers.group import Group
     from offramp.workers.mailbox import Mailbox
+    from offramp_base.archive import Arrays
 
 OnEpoch = Callable[[Epoch], None]
 
@@ -72,6 +74,7 @@ class Trainer(EpochLoop[Epoch]):
         self._sum = LayerwiseSum(group, overlapped=rows, mailbox=None if isinstance(channel, Propagator) else channel)
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
+        self._engine: HaloEngine | None = None
         if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype, device)
             if settings.first_sums == KEPT and not self.model.trains_first_message:
@@ -89,11 +92,13 @@ class Trainer(EpochLoop[Epoch]):
             schedule = schedule_of(settings.schedule)
             engine = HaloEngine(self.model, job.rows, features, schedule, channel, codec, dtype, device, store)
             self._control.govern(engine, codec)
-            self._computation = engine
+            self._computation = self._engine = engine
         self._adam = torch.optim.Adam(self.model.parameters(), lr=settings.lr)
         self._facts, self.epochs = job.facts, settings.epochs
         if job.snapshot is not None:
             job.snapshot.into(self.model, self._adam)
+            if job.snapshot.own:
+                self._restore(job.snapshot.own[0].as_dict())
             self.done = job.snapshot.epoch
             for loss, seconds in job.snapshot.history.tolist():
                 self._control.observe(loss, seconds)
@@ -103,7 +108,21 @@ class Trainer(EpochLoop[Epoch]):
         where, last = self._settings.checkpoint, number == self._settings.epochs
         if where is not None and (last or number % self._settings.checkpoint_every == 0):
             snapshot = TrainingSnapshot.of(number, self.model, self._adam, self._control.history)
-            keep(where, snapshot, self._facts, self.model, self._group)
+            own = None if self._settings.is_exact else self._arrays()
+            keep(where, snapshot, self._facts, self.model, self._group, own)
+
+    def _arrays(self) -> Arrays:
+        """What the next epoch of this worker depends on besides the weights, as a planned run expects it."""
+        if self._engine is not None:
+            return self._engine.arrays()
+        draws = self._channel.draws if isinstance(self._channel, Propagator) else 0
+        return {"draws": np.array([draws], np.int64)}
+
+    def _restore(self, arrays: Arrays) -> None:
+        if self._engine is not None:
+            self._engine.restore(arrays)
+        elif isinstance(self._channel, Propagator):
+            self._channel.draws = int(arrays["draws"][0])
 
     def epoch(self, number: int) -> Epoch:
         """Make one forward and backward pass over the whole graph, and one step of the weights."""

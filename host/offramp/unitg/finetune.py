@@ -24,13 +24,13 @@ from offramp_base.wire.objects import sendable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from offramp.train.stored_state import Arrays
     from offramp.unitg.collaborator import EmbeddingTable
     from offramp.unitg.encoder import Encoder
     from offramp.unitg.gate import Gate
     from offramp.unitg.language_model import LanguageModel
     from offramp.unitg.lazy_tuner import Batches
     from offramp.workers.mailbox import Label, Mailbox
+    from offramp_base.archive import Arrays
 
 _PART, _SUM, _ROWS, _GONE = range(4)
 _NEVER = 1 << 62

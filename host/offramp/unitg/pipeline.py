@@ -23,11 +23,11 @@ from offramp.workers.mailbox import Key
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.train.stored_state import Arrays
     from offramp.unitg.gate import Gate
     from offramp.unitg.job import UnitgJob
     from offramp.unitg.microbatches import Microbatch
     from offramp.workers.mailbox import Mailbox
+    from offramp_base.archive import Arrays
 
 T = TypeVar("T")
 

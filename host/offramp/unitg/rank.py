@@ -29,9 +29,9 @@ from offramp_base.settings.error import SettingsError
 if TYPE_CHECKING:
     from typing import Self
 
-    from offramp.train.stored_state import Arrays
     from offramp.unitg.job import UnitgJob
     from offramp.workers.group import Group
+    from offramp_base.archive import Arrays
 
 
 class Rank:

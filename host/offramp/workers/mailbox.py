@@ -126,6 +126,11 @@ class Mailbox(ABC):
             count_messages(self.traffic, down=[len(payload)])
             self._changed.notify_all()
 
+    def put_back(self, label: Label, payload: torch.Tensor) -> None:
+        """Hold a message that an earlier run has received."""
+        with self._changed:
+            self._inbox[label] = payload
+
     def fail(self, fault: BaseException) -> None:
         """Record that nothing will arrive any more; may be called from any thread."""
         with self._changed:

@@ -24,6 +24,7 @@ class Propagator(ABC):
         timers: seconds, under ``communication``.
         exchange_id: the current exchange.
         repeated: exchanges that were repeated because a value saturated.
+        draws: exchanges whose rounding was drawn so far.
         repeatable: whether equal features give equal sums, unlike with fresh random rounding.
         on_device: whether :meth:`exchange` accepts rows on any device; otherwise it gets them in main memory.
     """
@@ -35,7 +36,7 @@ class Propagator(ABC):
         self._traffic = Traffic()
         self.timers = Timers()
         self.exchange_id = ExchangeId(1, backward=False)
-        self.repeated = 0
+        self.repeated = self.draws = 0
         self._layer = 0
         self._layers = 0  # of a pass whose first sum is kept; 0: none is
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None

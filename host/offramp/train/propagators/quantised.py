@@ -51,15 +51,14 @@ class QuantisedPropagator(ThroughSwitch):
         self._code_bits = code_bits
         self._fan_in = fan_in
         self._seed = seed
-        self._exchanges = 0
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """Exchange ``(b, F)`` features for ``(b, F)`` sums."""
         exchange = self.exchanges[y.shape[1]]
         part, group = exchange.plan, exchange.group
         assert group is not None
-        rng = np.random.default_rng([self._seed, group.rank, self._exchanges])
-        self._exchanges += 1
+        rng = np.random.default_rng([self._seed, group.rank, self.draws])
+        self.draws += 1
         values = y.numpy().astype(np.float64)
         messages = values if part.messages is None else np.asarray(part.messages @ values)
         ends = quantiser.least_and_largest(messages)

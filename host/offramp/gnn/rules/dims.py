@@ -10,7 +10,20 @@ import torch
 from offramp.gnn import statistics
 from offramp.gnn.operators import DEFAULTS, DROPS, SAME_DIM
 from offramp.gnn.rules.table import aligned, argument, mark_all, rule, valued, values
-from offramp.gnn.tags import EDGES, EXTENDED, NUMBERED, PAIRS, SOURCES, TARGETS, VERTICES, Tag, mark, tag_of, tensors
+from offramp.gnn.tags import (
+    EDGES,
+    EXTENDED,
+    NUMBERED,
+    PAIRS,
+    SOURCES,
+    TARGETS,
+    VERTICES,
+    Tag,
+    mapped,
+    mark,
+    tag_of,
+    tensors,
+)
 
 if TYPE_CHECKING:
     from offramp.gnn.mode import Distribution
@@ -87,10 +100,20 @@ def drops(mode: Distribution, func: Any, args: tuple[Any, ...], kwargs: dict[str
     places = list(range(x.dim())) if dims is None else [each % x.dim() for each in dims]  # type: ignore[attr-defined]
     if tag.dim in places:
         return _over_rows(mode, name, x, tag, dims, args, kwargs)
-    out = func(*args, **kwargs)
-    for each in tensors(out):
-        mark(each, tag.moved(tag.dim - (sum(d < tag.dim for d in places) if each.dim() < x.dim() else 0)))
-    return out
+    alone = x.shape[tag.dim] == 0  # some functions refuse a rank that has no rows
+    out = func(_with_a_row(x, tag.dim) if alone else x, *args[1:], **kwargs)
+
+    def rows_of(each: torch.Tensor) -> torch.Tensor:
+        dim = tag.dim - (sum(d < tag.dim for d in places) if each.dim() < x.dim() else 0)
+        return mark(each.narrow(dim, 0, 0) if alone else each, tag.moved(dim))
+
+    return mapped(out, rows_of)
+
+
+def _with_a_row(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """``x`` with a row of zeros."""
+    shape = [1 if place == dim else size for place, size in enumerate(x.shape)]
+    return torch.cat([x, x.new_zeros(shape)], dim)
 
 
 def _over_rows(

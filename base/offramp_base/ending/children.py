@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from multiprocessing.context import ForkServerContext
 
 STOP_S: Final = 5.0
+_UNLESS_ORPHAN: Final = 'test "$PPID" = "$0" && exec "$@"'
+"""A shell's program: the command, unless the process that started it ended before the kernel was told to watch it."""
 
 
 def stop(process: subprocess.Popen[str] | subprocess.Popen[bytes] | BaseProcess, grace_s: float = STOP_S) -> None:
@@ -97,6 +100,17 @@ def ends_with_parent() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
+
+
+def until_parent_ends() -> list[str]:
+    """Command prefix for a program that knows nothing of its parent: SIGTERM ends it when its parent ends, however.
+
+    Its process id is that of the prefix. "Parent" is the thread that starts it (prctl(2)). Without setpriv
+    (util-linux) it is empty.
+    """
+    if shutil.which("setpriv") is None:
+        return []
+    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", _UNLESS_ORPHAN, str(os.getpid())]
 
 
 def _follow_parent() -> None:

@@ -42,7 +42,9 @@ def synth(settings: SynthSettings, result: Result) -> None:
         for name in names:
             target, folder = known[name], (settings.out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
-            resources, depth = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
+            resources, depth = ultrascale(
+                target.module, target.ultrascale, folder, flatten=target.flatten, keep=target.keep
+            )
             entry = {
                 "parameters": target.ultrascale,
                 "counts": resources.counts,

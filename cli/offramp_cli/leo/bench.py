@@ -19,19 +19,27 @@ if TYPE_CHECKING:
 @command("offramp.leo.store.bench:StoreBenchSettings", Result, example="leo bench --peers --rounds 5 --json -")
 def bench(settings: StoreBenchSettings, result: Result) -> None:
     """Measure the key-value store over TCP on loopback: rates, processor time, latency; every answer is checked."""
-    from offramp.leo.store.bench import ratios, run
+    from offramp.leo.store.bench import over_peers, run
     from offramp_cli.stages import stages
 
     console = show.console()
     with stages(console) as stage:
         rows = run(settings, stage)
     _report(console, rows)
-    numbers = [{"workload": r.workload, "depth": r.depth, "server": r.name, **r.measured._asdict()} for r in rows]
-    result.write("offramp.leo.bench/1", {"rows": numbers})
+    numbers = []
+    for row in rows:
+        fields = {key: value for key, value in row.measured._asdict().items() if key != "times_us"}
+        numbers.append({"workload": row.workload, "depth": row.depth, "server": row.name, **fields})
+    ratios = []
+    for each in over_peers(rows, settings.take):
+        text = ", ".join(f"{key} {r.value:.2f} ({r.low:.2f} to {r.high:.2f})" for key, r in each.ratios.items())
+        console.print(f"{each.workload}, depth {each.depth}: {each.name} over {each.peer}: {text}", soft_wrap=True)
+        fields = {key: ratio._asdict() for key, ratio in each.ratios.items()}
+        ratios.append(
+            {"workload": each.workload, "depth": each.depth, "server": each.name, "peer": each.peer, **fields}
+        )
+    result.write("offramp.leo.bench/1", {"rows": numbers, "ratios": ratios})
     wrong = sum(row.measured.wrong for row in rows)
-    for workload, depth, name, numbers_of in ratios(rows):
-        text = ", ".join(f"{key} {value:.2f}" for key, value in numbers_of.items())
-        console.print(f"{workload}, depth {depth}: {name} over the better peer: {text}", soft_wrap=True)
     if wrong:
         raise OfframpError(f"{wrong} requests got wrong answers")
 

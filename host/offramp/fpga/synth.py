@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -39,6 +39,7 @@ class SynthesisTarget(NamedTuple):
 
     module: str
     flatten: bool
+    keep: tuple[str, ...]
     ultrascale: dict[str, int]
     ecp5: dict[str, int]
     thesis: dict[str, float]
@@ -78,6 +79,7 @@ def targets() -> dict[str, SynthesisTarget]:
         name: SynthesisTarget(
             entry.get("module", name),
             entry.get("flatten", False),
+            tuple(entry.get("keep", ())),
             entry.get("ultrascale", {}),
             entry.get("ecp5", {}),
             entry.get("thesis", {}),
@@ -101,11 +103,18 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
 
 
 def ultrascale(
-    top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
+    top: str,
+    parameters: Mapping[str, int],
+    folder: Path,
+    *,
+    flatten: bool = False,
+    keep: Sequence[str] = (),
+    timeout_s: float = 3600,
 ) -> Synthesis:
     """The UltraScale+ resources that ``top`` takes, and the depth of its logic.
 
-    Modules are optimised separately, or together with ``flatten``.
+    Modules are optimised separately, or together with ``flatten``: then all but those in ``keep``, each of which is
+    optimised together with what it consists of. Paths go through all of them.
 
     Raises:
         OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.
@@ -116,8 +125,10 @@ def ultrascale(
     netlist = folder / f"{top}-xcup-netlist.json"
     netlist.unlink(missing_ok=True)
     together = "-flatten " if flatten else ""
+    apart = "".join(f"setattr -mod -set keep_hierarchy 1 *{module}*; " for module in keep)
+    hierarchy = f"hierarchy -top {top}; {apart}" if keep else ""
     script = (
-        f"{yosys_reads(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
+        f"{yosys_reads(top, parameters, folder)}{hierarchy}synth_xilinx -family xcup -noiopad {together}-top {top}; "
         f"write_json {netlist.name}; tee -o {report.name} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)

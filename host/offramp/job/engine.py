@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from offramp.cluster.model import Cluster, ClusterHost
 from offramp.cluster.reach import is_here
+from offramp_base.ending.children import until_parent_ends
 from offramp_base.errors import OfframpError
 from offramp_base.registry import Registry
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from offramp.job.kind import PlacedJob
 
 _RUN_RANK: Final = ("-m", "offramp.workers.run_rank")
-_UNLESS_ORPHAN: Final = 'test "$PPID" = "$0" && exec "$@"'
-"""A shell's program: the command, unless the process that started it ended before the kernel was told to watch it."""
 _PLACE: Final = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
@@ -195,9 +194,7 @@ def ending_with_us(host: ClusterHost) -> list[str]:
     """
     if host.reach == "ssh":
         return [sys.executable, *_RUN_RANK, "--while-connected", "--in", str(Path.cwd())]
-    if not is_here(host) or shutil.which("setpriv") is None:
-        return []
-    return ["setpriv", "--pdeathsig", "TERM", "sh", "-c", _UNLESS_ORPHAN, str(os.getpid())]
+    return until_parent_ends() if is_here(host) else []
 
 
 def every_host(cluster: Cluster, reach: str) -> Cluster:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 
@@ -18,19 +19,25 @@ from offramp.leo.kvcache.front import KEY_BYTES, Front
 from offramp.leo.kvcache.service import FrontService
 from offramp.leo.kvcache.wire import MOST_SLOTS, REMEMBERED, USUAL_SLOTS, VALUE_BYTES
 from offramp.leo.store.client import StoreClient
-from offramp.leo.store.process import StoreProcess
+from offramp.leo.store.server import StoreServer
 from offramp.leo.store.settings import StoreSettings
+from offramp_base.ending.children import ends_with_parent
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_base.p4rt.session import Session
 from offramp_base.settings.field import Field
 from offramp_p4.embedded import EmbeddedSwitch
+from offramp_sim.peers import StepWorker, answers, ask, peers
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 STORE_MAC: Final = bytes.fromhex("0a0000000001")
 CLIENT_MAC: Final = bytes.fromhex("0a0000000002")
 _STORE_PORT: Final = 0
 _CLIENT_PORT: Final = 1
 _STUCK_S: Final = 30.0
+_START_S: Final = 300.0
 _WAIT_S: Final = 1e-3
 MOST_WINDOW: Final = REMEMBERED - 1
 Advance = Callable[[str, int, int], None]
@@ -119,8 +126,24 @@ def run_cache(settings: CacheLoadSettings, advance: Advance | None = None) -> di
         return turns
 
 
+class FrontProcess:
+    """A store and its front in a process of their own, as in ``offramp leo serve``."""
+
+    def __init__(self, worker: StepWorker) -> None:
+        self._worker = worker
+        answers([worker], "the store", _START_S)
+
+    def hold(self, most: int) -> int:
+        """Make the switch hold the most requested keys, at most ``most``; returns how many it holds.
+
+        Raises:
+            OfframpError: the front has ended.
+        """
+        return int(ask([self._worker], most, "the store", _START_S)[0])
+
+
 @contextmanager
-def served(values: Mapping[int, bytes], slots: int = USUAL_SLOTS) -> Iterator[tuple[SwitchDevice, FrontService]]:
+def served(values: Mapping[int, bytes], slots: int = USUAL_SLOTS) -> Iterator[tuple[SwitchDevice, FrontProcess]]:
     """Start a store with these values behind an embedded switch; yields a client's device and the front.
 
     Args:
@@ -131,23 +154,39 @@ def served(values: Mapping[int, bytes], slots: int = USUAL_SLOTS) -> Iterator[tu
         OfframpError: the switch or the store does not start.
     """
     with ExitStack() as stack:
-        token = Token.random()  # only who proves one may guard keys
-        store = stack.enter_context(StoreProcess(StoreSettings(listen="127.0.0.1:0"), token))
-        with StoreClient(address := store.addresses["listen"], token) as client:
-            client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
         switch = stack.enter_context(EmbeddedSwitch(None, 2))
-        session = stack.enter_context(Session(switch.address, timeout_s=60.0))
-        control = CacheControl.begin(session, _STORE_PORT, slots)
-        control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
         link = switch.port_specs[_STORE_PORT]
-        service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control, token), link))
+        workers = stack.enter_context(peers(_front, [(dict(values), slots, switch.address, link)]))
+        front = FrontProcess(workers[0])
         device = SwitchDevice(
             SwitchDeviceOptions(
                 switch.port_specs[_CLIENT_PORT], STORE_MAC.hex(), CLIENT_MAC.hex(), depth=MOST_WINDOW, retry_ms=500
             )
         )
         stack.callback(device.close)
-        yield device, service
+        yield device, front
+
+
+def _front(pipe: Connection, values: Mapping[int, bytes], slots: int, switch: str, link: str) -> None:
+    """Serve a store behind a switch; each number that arrives is how many keys the switch is to hold."""
+    ends_with_parent()
+    try:
+        with ExitStack() as stack:
+            token = Token.random()  # only who proves one may guard keys
+            store = stack.enter_context(StoreServer(StoreSettings(listen="127.0.0.1:0"), token))
+            threading.Thread(target=store.welcome, daemon=True).start()
+            with StoreClient(address := store.addresses["listen"], token) as client:
+                client.set({key.to_bytes(KEY_BYTES, "little"): value for key, value in values.items()})
+            session = stack.enter_context(Session(switch, timeout_s=60.0))
+            control = CacheControl.begin(session, _STORE_PORT, slots)
+            control.forward({STORE_MAC: _STORE_PORT, CLIENT_MAC: _CLIENT_PORT})
+            service = stack.enter_context(FrontService(lambda: Front(address, STORE_MAC, control, token), link))
+            pipe.send(0)
+            while True:
+                service.hold(pipe.recv())
+                pipe.send(len(control.held))
+    except Exception as error:  # the parent must learn of any failure
+        pipe.send(str(error) or type(error).__name__)
 
 
 def _value(key: int, number: int) -> bytes:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final, NamedTuple
 
+from offramp_base.ending.children import until_parent_ends
 from offramp_base.errors import OfframpError
 from offramp_sim.nic.cpu_time import cpu_ns
 from offramp_sim.nic.links import end
@@ -94,7 +95,7 @@ def _run(program: str, port: str, mode: str) -> Iterator[subprocess.Popen[str]]:
         "--total-num-mbufs=8192",
     ]
     process = subprocess.Popen(
-        ["stdbuf", "-oL", program, *eal, f"--vdev={device}", "--", *options],
+        [*until_parent_ends(), "stdbuf", "-oL", program, *eal, f"--vdev={device}", "--", *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

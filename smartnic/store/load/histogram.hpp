@@ -23,6 +23,13 @@ class Histogram {
         return 0;
     }
 
+    // Each time that occurred, in ns, and how often.
+    template <typename Visit>
+    void each(Visit visit) const {
+        for (std::size_t i = 0; i < counts_.size(); ++i)
+            if (counts_[i] > 0) visit(value(i), counts_[i]);
+    }
+
   private:
     static constexpr unsigned bits = 5;
 

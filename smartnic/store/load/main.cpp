@@ -89,9 +89,15 @@ class Load {
             for (int i = 0; i < count; ++i) answer(*static_cast<Link*>(events[static_cast<std::size_t>(i)].data.ptr));
         }
         const double took = static_cast<double>(now_ns() - began) / 1e9;
-        std::printf("{\"requests\": %llu, \"seconds\": %.6f, \"median_us\": %.3f, \"p99_us\": %.3f, \"wrong\": %llu}\n",
+        std::printf("{\"requests\": %llu, \"seconds\": %.6f, \"median_us\": %.3f, \"p99_us\": %.3f, \"wrong\": %llu, \"times_us\": [",
                     static_cast<unsigned long long>(done_), took, times_.quantile(0.5) / 1000, times_.quantile(0.99) / 1000,
                     static_cast<unsigned long long>(wrong_));
+        const char* comma = "";
+        times_.each([&comma](double ns, std::uint64_t count) {
+            std::printf("%s[%.3f, %llu]", comma, ns / 1000, static_cast<unsigned long long>(count));
+            comma = ", ";
+        });
+        std::puts("]}");
     }
 
   private:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
+from offramp_base.ending.children import until_parent_ends
 from offramp_base.errors import OfframpError
 from offramp_p4.reference.commands import commands
 from offramp_p4.reference.compiled import write_compiled
@@ -121,7 +122,8 @@ class SimpleSwitch:
 
     def __enter__(self) -> Self:
         with (self._folder / "log").open("w") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=self._folder)
+            command = [*until_parent_ends(), *self._command]
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder)
         self.started_s = time.monotonic()
         try:
             self._configure()

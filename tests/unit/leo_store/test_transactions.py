@@ -29,18 +29,32 @@ def needs_redis() -> None:
         pytest.skip("redis-server is not installed")
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_random_transactions_end_as_in_redis(seed: int) -> None:
+ROUNDS = {
+    "as they come": (0, ("aborted", "refused", "ended")),
+    "with little memory": (3, ("aborted", "full", "commands refused")),
+    "and a kill": (9, ("kills",)),
+}
+
+
+@pytest.mark.parametrize("kind", ROUNDS)
+def test_random_transactions_end_as_in_redis(kind: str) -> None:
     needs_redis()
-    counts = compare(300, seed)
-    assert min(counts["carried out"], counts["aborted"], counts["refused"], counts["ended"]) > 0, counts
+    first, expected = ROUNDS[kind]
+    counts = compare(300, 51, first=first)
+    assert min(counts["carried out"], *(counts[each] for each in expected)) > 0, counts
+
+
+def test_random_transactions_on_a_full_disk_end_as_in_redis(small_disk: Path) -> None:
+    needs_redis()
+    counts = compare(300, 51, first=7, folder=small_disk)
+    assert min(counts["carried out"], counts["full"]) > 0, counts
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_a_million_random_transactions_end_as_in_redis() -> None:
+def test_a_million_random_transactions_end_as_in_redis(small_disk: Path) -> None:
     needs_redis()
-    assert compare(1_000_000, 51)["transactions"] >= 1_000_000
+    assert compare(1_000_000, 51, groups=128, folder=small_disk)["transactions"] >= 1_000_000
 
 
 def test_a_bank_with_little_memory_and_kills_loses_nothing(tmp_path: Path) -> None:

@@ -16,17 +16,28 @@ from typing import Final
 from offramp.device import Completion, Message, Status
 from offramp.leo.devices.options import parse
 from offramp.leo.kvcache.settings import parse_mac
-from offramp.leo.kvcache.wire import NOTE_CLIENT, REMEMBERED, VALUE_BYTES, CacheFrame, CacheFrameType
+from offramp.leo.kvcache.wire import (
+    ETHER_TYPE,
+    NOTE_CLIENT,
+    REMEMBERED,
+    VALUE_BYTES,
+    CacheFrameType,
+    batch_of,
+    fields_of,
+    packed_request,
+)
 from offramp.leo.memory import HostMemory
 from offramp_base.errors import OfframpError
 from offramp_base.transport.links import open_io
-from offramp_base.wire.batch import PacketBatch
 
 GET: Final = "kvs.get"
 PUT: Final = "kvs.put"
 _KEY_BYTES: Final = 8
 _VERSION_BYTES: Final = 4
 _KIND_AT: Final = 14
+_GET: Final = int(CacheFrameType.GET)
+_PUT: Final = int(CacheFrameType.PUT)
+_REPLY: Final = int(CacheFrameType.REPLY)
 _SIZES: Final = {GET: _KEY_BYTES, PUT: _KEY_BYTES + VALUE_BYTES}
 
 
@@ -70,7 +81,7 @@ class SwitchDevice:
             self._macs = parse_mac(options.store), parse_mac(options.mac)
         except ValueError as error:
             raise OfframpError(f"device {name}: {error}") from None
-        self._io = open_io(options.link)
+        self._io, self._client = open_io(options.link), options.client
         self._retry_ns = round(1e6 * options.retry_ms)
         self._next = self._oldest = 0  # no open request is older
         self._open: dict[int, tuple[int, int, int, bytes]] = {}  # number: host's number, begun, sent, frame
@@ -100,12 +111,8 @@ class SwitchDevice:
             return True
         content = bytes(message)
         number, self._next = self._next, self._next + 1
-        kind, key = (
-            CacheFrameType.GET if function == GET else CacheFrameType.PUT,
-            int.from_bytes(content[:_KEY_BYTES], "little"),
-        )
-        value = content[_KEY_BYTES:].ljust(VALUE_BYTES, b"\0")
-        frame = CacheFrame(*self._macs, kind, self.options.client, number, key, 0, value).pack()
+        kind, key = _GET if function == GET else _PUT, int.from_bytes(content[:_KEY_BYTES], "little")
+        frame = packed_request(self._macs, kind, self._client, number, key, content[_KEY_BYTES:])
         now = time.monotonic_ns()
         self._open[number] = request, now, now, frame
         self._queued.append(frame)
@@ -127,11 +134,12 @@ class SwitchDevice:
             self._queued.append(frame)
         if self._queued:
             frames, self._queued = self._queued, []
-            self._io.send(PacketBatch.of((0, frame) for frame in frames))
+            self._io.send(batch_of(frames))
         came = self._io.receive(timeout_s if self._open and not self._done else 0.0)
         heard = time.monotonic_ns()
-        for reply in CacheFrame.parse_batch(came):
-            self._hear(reply, heard)
+        for _, _, ether_type, kind, hops, client, number, _, version, value in fields_of(came):
+            if ether_type == ETHER_TYPE and kind == _REPLY and client == self._client and number in self._open:
+                self._hear(number, hops == 1, version, value, heard)
         completions, self._done = self._done, []
         return completions
 
@@ -147,19 +155,13 @@ class SwitchDevice:
             self._io.close()
         self._closed = True
 
-    def _hear(self, frame: CacheFrame, heard: int) -> None:
-        if frame.kind is not CacheFrameType.REPLY or frame.client != self.options.client:
-            return
-        waiting = self._open.pop(frame.request, None)
-        if waiting is None:
-            return
-        request, begun, _, asked = waiting
-        self.by_switch += frame.by_switch
-        self.versions[request] = frame.version
+    def _hear(self, number: int, by_switch: bool, version: int, value: bytes, heard: int) -> None:
+        request, begun, _, asked = self._open.pop(number)
+        self.by_switch += by_switch
+        self.versions[request] = version
         took = heard - begun
-        if frame.version == 0:
+        if version == 0:
             self._done.append(Completion(request, Status.FAILED, b"", took))
             return
-        writes = asked[_KIND_AT] == CacheFrameType.PUT
-        answer = frame.version.to_bytes(_VERSION_BYTES, "little") if writes else frame.value
+        answer = version.to_bytes(_VERSION_BYTES, "little") if asked[_KIND_AT] == _PUT else value
         self._done.append(Completion(request, Status.OK, answer, took))

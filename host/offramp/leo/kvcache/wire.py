@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, Self
+
+import numpy as np
 
 from offramp_base.wire.batch import PacketBatch
 from offramp_base.wire.ethernet import ETHERNET
@@ -35,6 +37,8 @@ class CacheFrameType(IntEnum):
 
 
 _KINDS: Final = {int(kind): kind for kind in CacheFrameType}
+FrameFields = tuple[bytes, bytes, int, int, int, int, int, int, int, bytes]
+"""MAC addresses, EtherType, kind, hops, client, request, key, version and value, as they are in a frame."""
 
 
 class CacheFrame(NamedTuple):
@@ -68,19 +72,17 @@ class CacheFrame(NamedTuple):
     @classmethod
     def parse(cls, content: bytes) -> Self | None:
         """Parse a frame; None if the bytes are not a frame of this protocol."""
-        return None if len(content) < BYTES else next(cls._of(content[:BYTES]), None)
+        return None if len(content) < BYTES else next(cls._of(_HEADER.iter_unpack(content[:BYTES])), None)
 
     @classmethod
     def parse_batch(cls, batch: PacketBatch) -> Iterator[Self]:
         """Parse all frames of this protocol in a batch, in their order."""
-        if batch.data.shape[1] < BYTES:
-            return iter(())
-        return cls._of(batch.data[batch.lengths >= BYTES, :BYTES].tobytes())
+        return cls._of(fields_of(batch))
 
     @classmethod
-    def _of(cls, content: bytes) -> Iterator[Self]:
-        """Frames of this protocol among those that follow each other in the bytes."""
-        for to, sender, ether_type, kind, hops, client, request, key, version, value in _HEADER.iter_unpack(content):
+    def _of(cls, frames: Iterator[FrameFields]) -> Iterator[Self]:
+        """Those of the frames that are of this protocol."""
+        for to, sender, ether_type, kind, hops, client, request, key, version, value in frames:
             if ether_type == ETHER_TYPE and (known := _KINDS.get(kind)) is not None:
                 yield cls(to, sender, known, client, request, key, version, value, hops == 1)
 
@@ -89,3 +91,22 @@ class CacheFrame(NamedTuple):
         return CacheFrame(
             self.sender, self.to, CacheFrameType.REPLY, self.client, self.request, self.key, version, value
         )
+
+
+def fields_of(batch: PacketBatch) -> Iterator[FrameFields]:
+    """Fields of all frames of a batch that are long enough, of whatever protocol."""
+    if batch.data.shape[1] < BYTES:
+        return iter(())
+    return _HEADER.iter_unpack(batch.data[batch.lengths >= BYTES, :BYTES].tobytes())
+
+
+def packed_request(macs: tuple[bytes, bytes], kind: int, client: int, number: int, key: int, value: bytes) -> bytes:
+    """A client's frame: ``CacheFrame(...).pack()`` in a third of its time."""
+    return _HEADER.pack(*macs, ETHER_TYPE, kind, 0, client, number, key, 0, value)
+
+
+def batch_of(frames: Sequence[bytes]) -> PacketBatch:
+    """A batch of packed frames."""
+    count = len(frames)
+    data = np.frombuffer(b"".join(frames), np.uint8).reshape(count, BYTES)
+    return PacketBatch(np.zeros(count, np.int32), np.full(count, BYTES, np.int32), data)

@@ -9,13 +9,13 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from statistics import median
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from offramp.leo.store.build import LOAD_GENERATOR, built
 from offramp.leo.store.peers import Contender, running_peer, running_store
 from offramp.leo.store.process import processor_s
-from offramp_base.ending.children import stop
+from offramp.leo.store.rounds import TAKES, BenchResult, Ratio, of_rounds, ratios
+from offramp_base.ending.children import stop, until_parent_ends
 from offramp_base.errors import OfframpError
 from offramp_base.settings.check import check
 from offramp_base.settings.field import Field
@@ -30,6 +30,8 @@ MIXES: Final = {
     "F": "half reads, half read-modify-writes",
 }
 PEERS: Final = ("redis-server", "memcached")
+MORE_PEERS: Final = ("valkey-server",)
+"""Peers that Debian 12 lacks; they are measured where they are installed."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,11 @@ class StoreBenchSettings:
     value_bytes: Annotated[int, Field("Size of each value", unit=BYTES, least=16, most=1 << 20)] = 64
     seconds: Annotated[float, Field("Length of each measurement", least=0.05)] = 1.0
     rounds: Annotated[int, Field("How often all are measured, in turns", least=1)] = 5
-    take: Annotated[str, Field("Round that counts", choices={"median": "", "best": "where other work disturbs"})] = (
-        "median"
-    )
+    take: Annotated[str, Field("What counts", choices=TAKES)] = "median"
     busy: Annotated[int, Field("Busy processes that run beside it", least=0, most=64)] = 0
-    peers: Annotated[bool, Field("Also measure the machine's redis and memcached")] = False
+    peers: Annotated[bool, Field("Also measure the machine's redis and memcached, and its valkey if it has one")] = (
+        False
+    )
     redis_benchmark: Annotated[bool, Field("Also measure with redis-benchmark: 50 clients, SET and GET")] = False
     seed: Annotated[int, Field("Random seed", least=0)] = 1
 
@@ -55,30 +57,30 @@ class StoreBenchSettings:
         check(self)
 
 
-class BenchResult(NamedTuple):
-    """Results of one measurement.
+class ContenderResult(NamedTuple):
+    """Results of a contender.
 
     Attributes:
-        rate: requests per second.
-        per_processor_s: requests per second of the server's processor time.
-        median_us, p99_us: microseconds from the write of a request until its answer is read.
-        wrong: number of answers that were errors or not what was stored.
+        workload, depth, name: what was measured.
+        measured: result of all rounds, by ``take``.
+        rounds: result of each round.
     """
-
-    rate: float
-    per_processor_s: float
-    median_us: float
-    p99_us: float
-    wrong: int
-
-
-class ContenderResult(NamedTuple):
-    """Results of a contender: medians or bests of its rounds, and the sum of ``wrong``."""
 
     workload: str
     depth: int
     name: str
     measured: BenchResult
+    rounds: Sequence[BenchResult]
+
+
+class PeerRatios(NamedTuple):
+    """Ratios of a row of the store's, ``name``, to that of a peer."""
+
+    workload: str
+    depth: int
+    name: str
+    peer: str
+    ratios: Mapping[str, Ratio]
 
 
 def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: None) -> list[ContenderResult]:
@@ -95,7 +97,8 @@ def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: 
     with ExitStack() as stack:
         contenders = list(stack.enter_context(running_store()))
         if settings.peers:
-            contenders += [stack.enter_context(running_peer(program)) for program in PEERS]
+            more = [program for program in MORE_PEERS if shutil.which(program)]
+            contenders += [stack.enter_context(running_peer(program)) for program in (*PEERS, *more)]
         stack.enter_context(_busy(settings.busy))
         for workload in settings.workload:
             for each in contenders:
@@ -113,45 +116,26 @@ def run(settings: StoreBenchSettings, show: Callable[[str], object] = lambda _: 
             show("redis-benchmark")
             for key, one in _redis_benchmark(settings, [c for c in contenders if c.dialect == "resp"]):
                 results.setdefault(key, []).append(one)
-    return [ContenderResult(*key, _of_rounds(measured, settings.take)) for key, measured in results.items()]
+    return [ContenderResult(*key, of_rounds(rounds, settings.take), rounds) for key, rounds in results.items()]
 
 
-def ratios(rows: Iterable[ContenderResult]) -> Iterator[tuple[str, int, str, Mapping[str, float]]]:
-    """Ratios of each of the store's rows to the best peer's: rates above 1 and times below 1 are better."""
+def over_peers(rows: Iterable[ContenderResult], take: str = "median") -> Iterator[PeerRatios]:
+    """Ratios of each of the store's rows to each peer's: rates above 1 and times below 1 are better."""
     rows = list(rows)
     for row in rows:
-        beside = [r.measured for r in rows if r[:2] == row[:2] and not r.name.startswith("LEO")]
-        if row.name.startswith("LEO") and beside:
-            mine = row.measured
-            yield (
-                row.workload,
-                row.depth,
-                row.name,
-                {
-                    "rate": mine.rate / max(b.rate for b in beside),
-                    "per_processor_s": mine.per_processor_s / max(b.per_processor_s for b in beside),
-                    "median": mine.median_us / min(b.median_us for b in beside),
-                    "p99": mine.p99_us / min(b.p99_us for b in beside),
-                },
-            )
+        for beside in rows:
+            if row.name.startswith("LEO") and beside[:2] == row[:2] and not beside.name.startswith("LEO"):
+                yield PeerRatios(*row[:3], beside.name, ratios(row.rounds, beside.rounds, take))
 
 
-def _of_rounds(rounds: Sequence[BenchResult], take: str) -> BenchResult:
-    def of(name: str, best: Callable[[Iterable[float]], float]) -> float:
-        return (median if take == "median" else best)(float(getattr(one, name)) for one in rounds)
-
-    wrong = sum(one.wrong for one in rounds)
-    return BenchResult(of("rate", max), of("per_processor_s", max), of("median_us", min), of("p99_us", min), wrong)
-
-
-def _load(settings: StoreBenchSettings, one: Contender, workload: str, depth: int) -> dict[str, float]:
+def _load(settings: StoreBenchSettings, one: Contender, workload: str, depth: int) -> dict[str, Any]:
     words = [one.address, one.dialect, workload, settings.records, settings.value_bytes]
     words += [min(settings.clients, depth), depth, settings.seconds, settings.seed]
     command = [str(built(LOAD_GENERATOR)), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OfframpError(f"{one.name}: {done.stderr.strip().removeprefix(LOAD_GENERATOR + ': ')}")
-    numbers: dict[str, float] = json.loads(done.stdout)
+    numbers: dict[str, Any] = json.loads(done.stdout)
     return numbers
 
 
@@ -160,14 +144,22 @@ def _measure(settings: StoreBenchSettings, one: Contender, workload: str, depth:
     numbers = _load(settings, one, workload, depth)
     used = processor_s(one.pid) - before
     requests = numbers["requests"]
-    rate = requests / numbers["seconds"]
-    return BenchResult(rate, requests / used, numbers["median_us"], numbers["p99_us"], int(numbers["wrong"]))
+    times = {float(time_us): int(count) for time_us, count in numbers["times_us"]}
+    return BenchResult(
+        requests / numbers["seconds"],
+        requests / used,
+        numbers["median_us"],
+        numbers["p99_us"],
+        int(numbers["wrong"]),
+        times,
+    )
 
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
     """Run ``count`` processes that compute until the block ends."""
-    processes = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(count)]
+    command = [*until_parent_ends(), "/bin/sh", "-c", "while :; do :; done"]
+    processes = [subprocess.Popen(command) for _ in range(count)]
     try:
         yield
     finally:
@@ -203,4 +195,7 @@ def _redis_benchmark_once(
             raise OfframpError(f"redis-benchmark: {one.name}: {(done.stderr or done.stdout).strip()[:200]}")
         columns = dict(zip(lines[-2].replace('"', "").split(","), lines[-1].replace('"', "").split(","), strict=True))
         ms = 1000 * float(columns["p50_latency_ms"]), 1000 * float(columns["p99_latency_ms"])
-        yield (f"redis-benchmark {name}", depth, one.name), BenchResult(float(columns["rps"]), requests / used, *ms, 0)
+        yield (
+            (f"redis-benchmark {name}", depth, one.name),
+            BenchResult(float(columns["rps"]), requests / used, *ms, 0, {}),
+        )

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 from offramp.leo.store.process import StoreProcess
 from offramp.leo.store.settings import StoreSettings
-from offramp_base.ending.children import stop
+from offramp_base.ending.children import stop, until_parent_ends
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 
 START_S: Final = 10.0
-PACKAGES: Final = {"redis-server": "redis-server", "memcached": "memcached"}
+PACKAGES: Final = {"redis-server": "redis-server", "memcached": "memcached", "valkey-server": "valkey-server"}
 
 
 class Contender(NamedTuple):
@@ -57,7 +57,7 @@ def running_store(spin_us: int = 50) -> Iterator[list[Contender]]:
 
 @contextmanager
 def running_peer(program: str) -> Iterator[Contender]:
-    """The machine's ``redis-server`` or ``memcached``, without persistence.
+    """The machine's ``redis-server``, ``valkey-server`` or ``memcached``, without persistence.
 
     Raises:
         OfframpError: it is not installed, or does not listen.
@@ -83,7 +83,9 @@ def running_peer(program: str) -> Iterator[Contender]:
                 "--dir",
                 folder,
             ]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*until_parent_ends(), *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         try:
             _await(port, program, process)
             dialect = "memcached" if program == "memcached" else "resp"

@@ -86,8 +86,8 @@ def judged(path: Path, folder: Path, packets: int) -> dict[str, str]:
             refused(step, error)
     try:
         frames = parsed_packets(program, Random(path.name), packets)
-        both = python_engine(program), native_engine(program)
-        fault = difference(*both, FuzzInput(tuple(frames), SEED))
+        engines = python_engine(program), native_engine(program)
+        fault = difference(*engines, FuzzInput(tuple(frames), SEED))
         steps["runs alike"] = "" if fault is None else f"difference: {fault}"
     except Exception as error:
         refused("runs alike", error)

@@ -106,9 +106,9 @@ def test_lines_of_a_level_that_is_not_wanted_are_left_out(tmp_path: Path) -> Non
             assert len(switch.process(PacketBatch.of(frames))) == 2
             written[engine, levels] = log.read_text()
     for engine in ("native", "python"):
-        both = re.split(r"^(?=\[[\d:.]+\])", written[engine, "DT"], flags=re.MULTILINE)
+        every = re.split(r"^(?=\[[\d:.]+\])", written[engine, "DT"], flags=re.MULTILINE)
         alone = re.sub(r"^\[[\d:.]+\]", "", written[engine, "D"], flags=re.MULTILINE)
-        assert alone == "".join(re.sub(r"^\[[\d:.]+\]", "", line) for line in both if "[bmv2] [D]" in line)
+        assert alone == "".join(re.sub(r"^\[[\d:.]+\]", "", line) for line in every if "[bmv2] [D]" in line)
         assert "[T]" in written[engine, "DT"]
 
 

@@ -149,7 +149,8 @@ def _carry_arrays(old: Pipeline, new: Pipeline) -> None:
             raise invalid(f"the state cannot be kept: meter {name} does not fit")
         if theirs is not None:
             for i in range(min(meter.size, theirs.size)):
-                _carry_counts(meter.cells[i], theirs.cells[i])
+                if any(meter.cells[i].packets):
+                    _carry_counts(meter.cells[i], theirs.cells[i])
             for i in set_up:
                 cell = meter.cells[i]
                 theirs.cells[i].configure(cell.rates, cell.last_us)

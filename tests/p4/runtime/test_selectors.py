@@ -218,6 +218,10 @@ def test_rules_of_one_shots(lab, ways):
     special = one_shot(lab, (2, 1))
     special.group_action.action_id = 1
     assert put(special)[0] == "UNIMPLEMENTED"
+    for field in ("action_selection_mode", "size_semantics"):
+        unknown = one_shot(lab, (2, 1))
+        setattr(unknown, field, 7)
+        assert put(unknown)[0] == INVALID
     lab.write((INSERT, member(lab, ways, 1, 2)))
     other = entry(lab, action_profile_member_id=1)
     lab.write((INSERT, other))

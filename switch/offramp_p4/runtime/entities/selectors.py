@@ -23,6 +23,12 @@ MAX_BUCKETS = 65536
 """Largest sum of the weights of a group."""
 PORT_BITS = 32
 _ActionSet: Final = v1.ActionProfileActionSet
+_MODES: Final = (_ActionSet.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, _ActionSet.HASH, _ActionSet.RANDOM)
+_SEMANTICS: Final = (
+    _ActionSet.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR,
+    _ActionSet.SUM_OF_WEIGHTS,
+    _ActionSet.SUM_OF_MEMBERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +115,8 @@ class ActionSelector:
             raise invalid(f"{self.what} is not a selector: it takes no action sets")
         if message.HasField("group_action"):
             raise RpcError(Code.UNIMPLEMENTED, f"{what}: actions of a group")
+        if message.action_selection_mode not in _MODES or message.size_semantics not in _SEMANTICS:
+            raise invalid(f"{what}: no such selection mode or size semantics")
         drawn, by_members = message.action_selection_mode == _ActionSet.RANDOM, self._by_members(message)
         if drawn and self.state.status is not None:
             raise invalid(f"{what}: members whose status packets change are not drawn at random")

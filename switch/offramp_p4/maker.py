@@ -101,8 +101,10 @@ class SwitchMaker:
             return None
         from offramp_p4.engines import make_switch
         from offramp_p4.paced import PacedSwitch
+        from offramp_p4.trace.bmv2_lines import LEVELS
 
         native = {**{name: value for name, value in options.items() if name != "trace"}, "log": write}
+        native["log_levels"] = getattr(self.trace, "levels", LEVELS)
         try:
             if self.tm is None:
                 return make_switch(program, "native", **native)

@@ -145,7 +145,8 @@ def build(settings: Settings, traces: Callable[[PacketTrace], object] | None = N
     if settings.log is not None or settings.traces is not None or traces is not None:
         from offramp_p4.trace.sinks import TraceSink
 
-        trace = TraceSink(settings.log, settings.traces, like_bmv2=settings.log_like_bmv2, further=traces)
+        like_bmv2, levels = settings.log_like_bmv2, settings.log_levels
+        trace = TraceSink(settings.log, settings.traces, like_bmv2=like_bmv2, levels=levels, further=traces)
     debugger = None
     if settings.debug is not None:
         from offramp_p4.extensions import DEBUGGERS, extension

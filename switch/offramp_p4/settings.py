@@ -74,6 +74,7 @@ class Settings(PreprocessorSettings):
         tm: traffic manager; None: what the program sends leaves at once.
         log: ``-`` is standard output.
         log_like_bmv2: the log has bmv2's lines in place of trees.
+        log_levels: letters of the levels of those lines.
         max_message: None: the default of :class:`~offramp_p4.runtime.server.Server`.
         translation: for the name of a type with ``@p4runtime_translation``, the controller's value to the program's.
     """
@@ -183,6 +184,7 @@ class Settings(PreprocessorSettings):
     ] = 1 << 20
     tm: TmConfig | None = None
     log_like_bmv2: bool = False
+    log_levels: str = "DT"
     translation: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

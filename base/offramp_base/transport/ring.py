@@ -22,6 +22,7 @@ MOST: Final = 512
 RING_BYTES: Final = 32 << 20
 _BLOCK: Final = 1 << 17
 _SHORT_SLOT: Final = 4096
+_FIRST_LOOK: Final = 32
 _JUMBO_FRAMES: Final = 4096
 """Frames that a ring of longer slots should hold, in up to four times the memory asked for.
 
@@ -86,14 +87,27 @@ class PacketRing:
         Raises:
             OSError: nothing is left, and the interface is down or gone.
         """
+        before = self._held
         start, end = self.ahead(most)
-        ready = self._status[start:end] & USER
-        count = len(ready) if ready.all() else int(ready.argmin())
+        count = self._ready(start, end, before)
         if not count:
             return self.nothing()
         self._held = count
         self.pass_over(count)
         return self._batch(start, start + count)
+
+    def _ready(self, start: int, end: int, expected: int) -> int:
+        """The number of slots from ``start`` on that have frames.
+
+        Slots lie in pages of their own, so few more are looked at than have frames: at first as many as expected.
+        """
+        at, step = start, max(_FIRST_LOOK, expected)
+        while at < end:
+            ready = self._status[at : min(at + step, end)] & USER
+            if not ready.all():
+                return at - start + int(ready.argmin())
+            at, step = at + len(ready), 2 * step
+        return end - start
 
     def ahead(self, most: int = MOST) -> tuple[int, int]:
         """Slots of the next frames, from the first to before the last; those of the last batch are given back."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 ENGINES = ("native", "python")
 METHOD = (
     "memory: frames in memory, whole batches, the fastest quarter; bmv2 reads a capture file without logging, and "
-    "its time is that between output frames. veth: through veth pairs, the best loss-free window or pace."
+    "its time is that between output frames. veth: through veth pairs, the best loss-free window or pace; kernel %: of "
+    "the switch's processor time."
 )
 
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from offramp_p4.bench.rates import MeasuredRate
 
-_NUMBERS: Final = ("packets/s", "passes/s", "ns/pass", "x bmv2", "load s")
+_NUMBERS: Final = ("packets/s", "passes/s", "ns/pass", "x bmv2", "load s", "kernel %")
 _WORKLOAD: Final = 24
-_WIDTHS: Final = (12, 12, 10, 8, 7)
+_WIDTHS: Final = (12, 12, 10, 8, 7, 8)
 
 
 class BenchRows:
@@ -45,7 +45,8 @@ class BenchRows:
         ratio = f"{rate.passes_per_s / self._bmv2[of]:,.1f}" if of in self._bmv2 else ""
         load = "" if rate.load_s is None else f"{rate.load_s:.2f}"
         speeds = (f"{each:,.0f}" for each in (rate.packets_per_s, rate.passes_per_s, rate.ns_per_pass))
-        self._print(*of, rate.switch, (*speeds, ratio, load))
+        kernel = "" if rate.kernel is None else f"{100 * rate.kernel:.0f}"
+        self._print(*of, rate.switch, (*speeds, ratio, load, kernel))
 
     def _print(self, workload: str, links: str, switch: str, numbers: Sequence[str]) -> None:
         columns = [text.rjust(width) for text, width in zip(numbers, _WIDTHS, strict=True)]

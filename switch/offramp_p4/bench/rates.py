@@ -28,6 +28,7 @@ class MeasuredRate:
         packets, passes: packets in, times that ingress ran (recirculation and resubmission count).
         seconds: seconds that the packets took.
         load_s: time to compile the program, seconds; None where that is not known.
+        kernel: share of the switch's processor time that it spent in the kernel; None where that is not known.
     """
 
     workload: str
@@ -37,6 +38,7 @@ class MeasuredRate:
     passes: int
     seconds: float
     load_s: float | None = None
+    kernel: float | None = None
 
     @property
     def packets_per_s(self) -> float:

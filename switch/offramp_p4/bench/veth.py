@@ -6,6 +6,7 @@ Host and switch are processes of their own; see :mod:`offramp_p4.bench.player` f
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from offramp_p4.bench.namespace import in_namespace
 from offramp_p4.bench.rates import MeasuredRate, fresh
 from offramp_p4.bench.workload import SwitchWorkload
 from offramp_p4.engines import make_switch
+from offramp_p4.native import NativeSwitch
 from offramp_p4.reference import SimpleSwitch
 from offramp_p4.serve import build
 from offramp_p4.settings import Settings
@@ -53,7 +55,7 @@ def measure_veth(workload: SwitchWorkload, switch: str, seconds: float, limit_s:
         folder = Path(name)
         player.save(folder / "batches.npz", batches, answers, workload.repeatable)
         run = _with_bmv2 if switch == "bmv2" else _with_ours
-        played = in_namespace(lambda: run(workload, switch, ports, folder, _Time(seconds, limit_s)))
+        played, kernel = in_namespace(lambda: run(workload, switch, ports, folder, _Time(seconds, limit_s)))
     if played.wrong:
         raise OfframpError(f"{switch} over veth: {played.wrong}")
     good = [trial for trial in played.trials if not trial.lost]
@@ -61,7 +63,8 @@ def measure_veth(workload: SwitchWorkload, switch: str, seconds: float, limit_s:
         raise OfframpError(f"{switch} over veth: {played.trials[0].lost} frames were lost")
     best = max(good, key=lambda trial: trial.packets / trial.seconds)
     per_packet = sum(passes) / sum(map(len, batches))
-    return MeasuredRate(workload.name, switch, "veth", best.packets, round(best.packets * per_packet), best.seconds)
+    passed = round(best.packets * per_packet)
+    return MeasuredRate(workload.name, switch, "veth", best.packets, passed, best.seconds, kernel=kernel)
 
 
 class _Time(NamedTuple):
@@ -77,8 +80,13 @@ def _chunks(batches: Sequence[PacketBatch]) -> Iterator[PacketBatch]:
             yield batch.select(slice(at, at + player.GRAIN))
 
 
-def _with_ours(workload: SwitchWorkload, engine: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
-    """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile."""
+def _with_ours(
+    workload: SwitchWorkload, engine: str, ports: Sequence[int], folder: Path, time: _Time
+) -> tuple[player.Played, float | None]:
+    """Our switch as ``offramp switch run`` makes it; this process has nothing else to do meanwhile.
+
+    The second value is the share of its processor time that it spends in the kernel.
+    """
     settings = Settings(
         program=str(workload.source),
         ports={port: f"s{port}" for port in ports},
@@ -90,17 +98,25 @@ def _with_ours(workload: SwitchWorkload, engine: str, ports: Sequence[int], fold
     with _links(ports):
         running = build(settings)
         assert running.device.pipeline is not None
-        fresh(running.device.pipeline.switch, workload)
+        switch = running.device.pipeline.switch
+        if isinstance(switch, NativeSwitch):
+            switch.optimise()  # as it is after the first packets
+        fresh(switch, workload)
         mover = threading.Thread(target=running.forward, name="forwarder")
         mover.start()
+        before = resource.getrusage(resource.RUSAGE_SELF)
         try:
-            return _play(folder, time)
+            played, after = _play(folder, time), resource.getrusage(resource.RUSAGE_SELF)
         finally:
             running.stop()
             mover.join()
+    user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+    return played, system / (user + system) if user + system else None
 
 
-def _with_bmv2(workload: SwitchWorkload, _: str, ports: Sequence[int], folder: Path, time: _Time) -> player.Played:
+def _with_bmv2(
+    workload: SwitchWorkload, _: str, ports: Sequence[int], folder: Path, time: _Time
+) -> tuple[player.Played, float | None]:
     like = make_switch(workload.program)
     fresh(like, workload)
     interfaces = {port: f"s{port}" for port in ports}
@@ -108,7 +124,7 @@ def _with_bmv2(workload: SwitchWorkload, _: str, ports: Sequence[int], folder: P
         _links(ports),
         SimpleSwitch(workload.source, like, interfaces, folder, include=workload.include, defines=workload.defines),
     ):
-        return _play(folder, time)
+        return _play(folder, time), None
 
 
 def _play(folder: Path, time: _Time) -> player.Played:

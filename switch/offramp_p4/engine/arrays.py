@@ -148,14 +148,15 @@ def _execute_entry(target: ArraysTarget, g: Generator, e: ir.ExternCall) -> str:
 
 def _colour(target: ArraysTarget, g: Generator, e: ir.ExternCall, cell: str, kind: str) -> str:
     """Text of the colour: 0 green, 1 yellow, 2 red."""
-    amount = "1" if kind == "packets" else _bytes(target, g, e)
+    length = g.temporary(_bytes(target, g, e), "length")
+    amount = "1" if kind == "packets" else length
     before = named(e, "color")
     clock = f"{g.bind(target.clock, 'clock')}()"
     if before is None:
-        return f"{cell}.execute({amount}, {clock})"
+        return f"{cell}.execute({amount}, {clock}, {length})"
     _, yellow, red = target.colours
     rank = g.bind({yellow: 1, red: 2}, "ranks")
-    return f"{cell}.execute_coloured({amount}, {clock}, {rank}.get({g.value(before)}, 0))"
+    return f"{cell}.execute_coloured({amount}, {clock}, {rank}.get({g.value(before)}, 0), {length})"
 
 
 def _value(target: ArraysTarget, g: Generator, e: ir.ExternCall, colour: str) -> str:

@@ -25,6 +25,8 @@ from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Enum, Type, _Simple, strip
 
 if TYPE_CHECKING:
+    from random import Random
+
     from offramp_p4.engine.layout import CellLayout, Memory
 
 if TYPE_CHECKING:
@@ -79,6 +81,8 @@ class GeneratorTarget(Protocol):
     tables: Mapping[ir.MatchTable, TableState]
     value_sets: Mapping[ir.ValueSet, ValueSetState]
     steps: Steps
+    random: Random
+    """What packets draw from."""
 
     @property
     def clears_headers(self) -> bool:

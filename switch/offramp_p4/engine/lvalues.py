@@ -162,7 +162,8 @@ def _write(g: Generator, at: LValue, value: str, whole: Type | None) -> None:
         high, low = at.bits
         kept = ~(((1 << high - low + 1) - 1) << low)
         cell = f"m[{at.address}]"
-        merged = f"{cell} & {kept} | {value} << {low}" if low else f"{cell} & {kept} | {value}"
+        # The value comes first: a call in it may change other bits of the cell.
+        merged = f"{value} << {low} | {cell} & {kept}" if low else f"{value} | {cell} & {kept}"
         signed = isinstance(whole, Bits) and whole.signed
         g.line(f"{cell} = {wrap(f'({merged})', whole) if signed and isinstance(whole, Bits) else merged}")
     elif is_scalar(at.type):

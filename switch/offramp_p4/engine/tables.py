@@ -82,8 +82,8 @@ def _find(g: Generator, table: ir.MatchTable, state: str) -> None:
         if profile is None:
             g.line("action = entry.action")
         else:
-            pick = g.target.selector_hash(g, table)
-            g.line(f"action = {g.bind(profile, 'profile')}.resolve(entry.action, {pick})")
+            pick, draw = g.target.selector_hash(g, table), g.bind(g.target.random, "random")
+            g.line(f"action = {g.bind(profile, 'profile')}.resolve(entry.action, {pick}, {draw})")
         g.target.on_hit(g, table)
 
 

@@ -133,15 +133,16 @@ def _green(g: Emitter) -> Value:
 
 def _colour(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall, meter: Value) -> Value:
     """The colour: 0 green, 1 yellow, 2 red."""
-    amount = i64(1) if target.states[instance(e)].kind == "packets" else _bytes(target, g, e)
+    length = _bytes(target, g, e)
+    amount = i64(1) if target.states[instance(e)].kind == "packets" else length
     before = named(e, "color")
     if before is None:
-        return g.call(execute_meter, g.context, meter, amount)
+        return g.call(execute_meter, g.context, meter, amount, length)
     _, yellow, red = target.colours
     colour_before = g.word_of(before)
     rank = g.b.select(g.b.icmp_unsigned("==", colour_before, i64(red)), i64(2), i64(0))
     rank = g.b.select(g.b.icmp_unsigned("==", colour_before, i64(yellow)), i64(1), rank)
-    return g.call(colour_aware, g.context, meter, amount, rank)
+    return g.call(colour_aware, g.context, meter, amount, rank, length)
 
 
 def _value(target: NativeArraysTarget, g: Emitter, e: ir.ExternCall, slot: Value) -> Value:

@@ -22,6 +22,7 @@ from offramp_p4.native.records import RecordFormat, RecordScalar, read_value
 from offramp_p4.native.runtime.log_text import (
     DECIMAL,
     HEXADECIMAL,
+    SKIPPED,
     STEP,
     LineKind,
     LinePiece,
@@ -29,6 +30,7 @@ from offramp_p4.native.runtime.log_text import (
     number_pass,
     write_lines,
 )
+from offramp_p4.trace.bmv2_lines import LEVELS
 
 LOG_MARK: Final = "\1"
 """Before the text of a record: it is a line of the log, behind its level."""
@@ -47,9 +49,13 @@ class LogLines:
     Args:
         write: takes the lines of a batch as bytes, with line ends; they are its own until it returns.
         kinds: the records of the program, by their numbers.
+        levels: letters of the levels whose lines are written.
     """
 
-    def __init__(self, write: Callable[[memoryview], object], kinds: Sequence[RecordFormat]) -> None:
+    def __init__(
+        self, write: Callable[[memoryview], object], kinds: Sequence[RecordFormat], levels: str = LEVELS
+    ) -> None:
+        self._levels = levels
         self._write_out = write
         self._kinds = [_LogLine.of(kind) for kind in kinds]
         self._number_pass, self._write_lines = _functions()
@@ -110,7 +116,9 @@ class LogLines:
         kinds = np.zeros((max(len(self._kinds), 1), LineKind.WORDS), np.int64)
         for row, line in zip(kinds, self._kinds, strict=False):
             row[LineKind.record_words], row[LineKind.most] = line.words, line.most
-            if line.level is not None and line.pieces is not None:
+            if line.level is not None and line.level not in self._levels:
+                row[LineKind.line] = SKIPPED
+            elif line.level is not None and line.pieces is not None:
                 row[LineKind.line], row[LineKind.level], row[LineKind.arrives] = 1, ord(line.level), line.arrives
                 row[offset(LineKind.pieces)], row[LineKind.count] = self._place_pieces(line.pieces), len(line.pieces)
         self._held.append(kinds)

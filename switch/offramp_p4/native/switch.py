@@ -38,6 +38,7 @@ from offramp_p4.native.state.context import SwitchContext
 from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.plain import PlainSwitch
 from offramp_p4.records import Digest, SwitchStats
+from offramp_p4.trace.bmv2_lines import LEVELS
 
 if TYPE_CHECKING:
     from offramp_base.native.cache import ObjectCache
@@ -71,6 +72,7 @@ class NativeSwitch(PlainSwitch):
         queued: make code for :meth:`join` at once, and that for :meth:`process` when it is first called.
         log: takes lines of what packets do, in bmv2's words, after each batch, as bytes that are its own until it
             returns; v1model only.
+        log_levels: letters of the levels whose lines it takes.
         optimise: when its machine code is optimised.
 
     Raises:
@@ -95,6 +97,7 @@ class NativeSwitch(PlainSwitch):
         cache: ObjectCache | None = None,
         queued: bool = False,
         log: Callable[[memoryview], object] | None = None,
+        log_levels: str = LEVELS,
         optimise: OptimiseWhen = OptimiseWhen.AT_ONCE,
     ) -> None:
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
@@ -102,7 +105,7 @@ class NativeSwitch(PlainSwitch):
         self.on_digest: Callable[[Digest], None] | None = None
         self._stats, self._unsettled = SwitchStats(), False
         objects = self._objects = architecture(program).objects(program)
-        self._log_to = log
+        self._log_to, self._log_levels = log, log_levels
         self._log: LogLines | None = None
         way = self._way = self._logged(PacketMode.QUEUED if queued else PacketMode.BATCH)
         try:
@@ -329,7 +332,7 @@ class NativeSwitch(PlainSwitch):
             records = read_records(self._module.events, raw.tobytes())
         else:
             if self._log is None:
-                self._log = LogLines(self._log_to, self._module.events)
+                self._log = LogLines(self._log_to, self._module.events, self._log_levels)
             records = iter(self._log.read(raw))
         context.empty(at.SwitchMemory.events)
         for kind, values in records:

@@ -18,6 +18,7 @@ from offramp_p4.native.runtime.context import TableRecord
 from offramp_p4.native.runtime.foresight import hint_next
 from offramp_p4.native.runtime.member_status import count_up, member_up
 from offramp_p4.native.runtime.program import DONE
+from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import is_scalar
 from offramp_p4.native.table_plan import MemberBits, TablePlan
 from offramp_p4.source import Unsupported
@@ -141,8 +142,15 @@ def _resolve(g: Emitter, table: ir.MatchTable, plan: TablePlan, row: Value) -> V
             return of_group_with_status(plan.status)
         group = g.at(g.pointer(groups_at), g.b.mul(index, i64(16)))
         members, size = (g.tags.mark(g.b.load(g.at(group, o), typ=I64), "Rows") for o in (0, 8))
-        empty = g.b.icmp_unsigned("==", size, i64(0))
-        which = g.b.urem(hashed, g.b.select(empty, i64(1), size))
+
+        def drawn() -> Value:
+            return g.call(draw_between, g.context, i64(0), g.b.sub(i64(-1), size))
+
+        def hashed_member() -> Value:
+            empty = g.b.icmp_unsigned("==", size, i64(0))
+            return g.b.urem(hashed, g.b.select(empty, i64(1), size))
+
+        which = g.pick(g.b.icmp_signed("<", size, i64(0)), drawn, hashed_member, I64)
         member = g.b.load(g.at(g.b.inttoptr(members, g.memory.type), g.b.mul(which, i64(8))), typ=I64)
         return g.tags.mark(member, "Rows")
 

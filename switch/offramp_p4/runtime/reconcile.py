@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.schema import v1
 from offramp_p4.runtime.entities.base import INSERT, MODIFY, as_rpc_error, invalid
+from offramp_p4.state import MeterCell
 
 if TYPE_CHECKING:
     from offramp_p4.runtime.pipeline import Pipeline
@@ -38,7 +39,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
             new.handler(kind).write(update, getattr(entity, kind))
         except OfframpError as error:
             raise invalid(f"the state cannot be kept: {as_rpc_error(error).message}") from None
-    _carry_times(old, new)
+    _carry_entries(old, new)
     _carry_arrays(old, new)
 
 
@@ -106,13 +107,22 @@ def _object(info: Any, kind: str, number: int) -> Any | None:
     return None
 
 
-def _carry_times(old: Pipeline, new: Pipeline) -> None:
+def _carry_entries(old: Pipeline, new: Pipeline) -> None:
+    """Carry over what no message writes: times of hits, and counts of colours."""
     for name, table in old.tables.items():
-        if table.has_timeout and name in new.tables:
+        if (table.has_timeout or table.has_meter) and name in new.tables:
             for entry in table.state.entries:
                 successor = new.tables[name].state.get(entry.keys, entry.priority)
-                if successor is not None:
-                    successor.last_hit_us = entry.last_hit_us
+                if successor is None:
+                    continue
+                successor.last_hit_us = entry.last_hit_us
+                if entry.meter is not None and new.tables[name].has_meter:
+                    successor.meter = successor.meter or MeterCell()
+                    _carry_counts(entry.meter, successor.meter)
+
+
+def _carry_counts(old: MeterCell, new: MeterCell) -> None:
+    new.packets[:], new.octets[:] = list(old.packets), list(old.octets)
 
 
 def _carry_arrays(old: Pipeline, new: Pipeline) -> None:
@@ -138,6 +148,9 @@ def _carry_arrays(old: Pipeline, new: Pipeline) -> None:
         if set_up and (theirs is None or theirs.kind != meter.kind or set_up[-1] >= theirs.size):
             raise invalid(f"the state cannot be kept: meter {name} does not fit")
         if theirs is not None:
+            for i in range(min(meter.size, theirs.size)):
+                if any(meter.cells[i].packets):
+                    _carry_counts(meter.cells[i], theirs.cells[i])
             for i in set_up:
                 cell = meter.cells[i]
                 theirs.cells[i].configure(cell.rates, cell.last_us)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from offramp_base.errors import OfframpError
 from offramp_base.p4rt.status import Code, RpcError
@@ -33,7 +33,7 @@ def apply_all(pipeline: Pipeline, updates: Sequence[Any], check: Check) -> list[
     """Do all updates or, if one fails, none; the others then are ABORTED.
 
     Undoing is doing the opposite: what an update is about to change is read first. Meters that are restored have
-    full buckets, and an entry that is restored counts as hit just now.
+    full buckets, an entry that is restored counts as hit just now, and counts of colours that were cleared stay so.
     """
     undo: list[tuple[int, Any]] = []
     for position, update in enumerate(updates):
@@ -79,12 +79,19 @@ def _writable(entity: Any) -> Any:
     return entity
 
 
+_NOT_ASKED: Final = (
+    *("action", "metadata", "controller_metadata", "idle_timeout_ns", "time_since_last_hit", "data"),
+    *("counter_data", "meter_counter_data"),
+)
+"""Fields of an update that do not choose what it changes, or that cannot be written back."""
+
+
 def _everything(entity: Any, name: str) -> Any:
     """A filter that reads what an update of ``entity`` may change."""
     message = getattr(entity, name)
     wanted = type(message)()
     wanted.CopyFrom(message)
-    for field in ("action", "metadata", "controller_metadata", "idle_timeout_ns", "time_since_last_hit", "data"):
+    for field in _NOT_ASKED:
         if field in wanted.DESCRIPTOR.fields_by_name:
             wanted.ClearField(field)
     if name == "table_entry":

@@ -83,6 +83,7 @@ class CounterState:
 
 OVERFLOW: Final = -1.0
 """The rate of a bucket that takes what the one before it has no room for."""
+COLOURS: Final = 3
 
 
 def single_rate(rates: Sequence[tuple[float, int]]) -> bool:
@@ -97,18 +98,42 @@ class MeterCell:
     Colours: 0 green, 1 yellow, 2 red. Buckets are served as bmv2 does: peak first, and a packet that one
     bucket refuses takes nothing from the next. If the second rate is :data:`OVERFLOW`, it is a single-rate meter
     (RFC 2697): the second bucket has what the first has no room for, and serves packets that the first refuses.
+
+    Attributes:
+        rates: rate in units per second, and burst, of each bucket.
+        levels: units in each bucket.
+        last_us: time at which the levels were last brought up to date, microseconds.
+        packets, octets: what the meter has given each colour (P4Runtime's ``MeterCounterData``).
     """
 
     rates: tuple[tuple[float, int], ...] = ()
     levels: list[float] = field(default_factory=list)
     last_us: int = 0
+    packets: list[int] = field(default_factory=lambda: [0] * COLOURS)
+    octets: list[int] = field(default_factory=lambda: [0] * COLOURS)
 
     def configure(self, rates: tuple[tuple[float, int], ...], now_us: int = 0) -> None:
         """Set (units per second, burst) of the committed and of the other bucket; buckets start full."""
         self.rates, self.levels, self.last_us = rates, [float(burst) for _, burst in rates], now_us
 
-    def execute(self, amount: int, now_us: int) -> int:
-        """The colour of a packet that costs ``amount`` units (1, or its bytes)."""
+    def clear_counts(self) -> None:
+        """Count from zero, in all colours."""
+        self.packets[:], self.octets[:] = [0] * COLOURS, [0] * COLOURS
+
+    def execute(self, amount: int, now_us: int, length: int = 0) -> int:
+        """The colour of a packet of ``length`` bytes that costs ``amount`` units (1, or its bytes)."""
+        return self._counted(self._mark(amount, now_us), length)
+
+    def execute_coloured(self, amount: int, now_us: int, before: int, length: int = 0) -> int:
+        """The colour of a packet that has one: never better, and what it may not use stays in the bucket."""
+        return self._counted(self._mark_again(amount, now_us, before), length)
+
+    def _counted(self, colour: int, length: int) -> int:
+        self.packets[colour] += 1
+        self.octets[colour] += length
+        return colour
+
+    def _mark(self, amount: int, now_us: int) -> int:
         elapsed, self.last_us = (now_us - self.last_us) / 1e6, now_us
         spare = 0.0
         for i, (rate, burst) in enumerate(self.rates):
@@ -131,14 +156,13 @@ class MeterCell:
                 return i
         return 2
 
-    def execute_coloured(self, amount: int, now_us: int, before: int) -> int:
-        """The colour of a packet that has one: never better, and what it may not use stays in the bucket."""
+    def _mark_again(self, amount: int, now_us: int, before: int) -> int:
         if before == 0:
-            return self.execute(amount, now_us)
+            return self._mark(amount, now_us)
         if before == 2 or single_rate(self.rates):
-            self.execute(0, now_us)  # buckets fill all the same
+            self._mark(0, now_us)  # buckets fill all the same
             return 2 if before == 2 else self._first_that_serves(amount, 1)
-        colour = self.execute(amount, now_us)
+        colour = self._mark(amount, now_us)
         if colour == 0 and self.rates:
             self.levels[0] += amount  # a yellow packet takes nothing from the committed bucket
         return max(1, colour)

@@ -10,6 +10,7 @@ from offramp_p4.state.match import StateError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from random import Random
 
     from offramp_p4.state.member_status import MemberStatus
     from offramp_p4.state.table import TableState
@@ -41,8 +42,10 @@ class GroupAction:
 class ActionProfileState:
     """Members and, with ``selector``, groups of members (P4Runtime section 9.2).
 
-    ``tables`` are those that use the profile: a member's action must be one of each. With ``status`` the data plane
-    has a say in which members of a group take packets.
+    Attributes:
+        tables: tables that use the profile; a member's action must be one of each.
+        status: with it, the data plane has a say in which members of a group take packets.
+        random_groups: groups of which each packet takes a member at random, not by its hash; never with ``status``.
     """
 
     name: str
@@ -52,6 +55,7 @@ class ActionProfileState:
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     tables: list[TableState] = field(default_factory=list)
     status: MemberStatus | None = None
+    random_groups: set[int] = field(default_factory=set)
 
     def insert_member(self, member: int, action: ActionData) -> None:
         """Add a member."""
@@ -100,14 +104,21 @@ class ActionProfileState:
     def drop(self, group: int, members: Sequence[int]) -> None:
         """Remove a group and the members that are in no other group."""
         ActionProfileState.delete_group(self, group)
+        self.random_groups.discard(group)
         for member in members:
             del self.members[member]
 
-    def resolve(self, action: ActionData | MemberAction | GroupAction, hash_value: int) -> ActionData | None:
+    def resolve(
+        self, action: ActionData | MemberAction | GroupAction, hash_value: int, random: Random
+    ) -> ActionData | None:
         """The action to run; None for an empty group or a member that is gone."""
         if isinstance(action, GroupAction):
             members = self.taking_packets(action.id)
-            return self.members.get(members[hash_value % len(members)]) if members else None
+            if not members:
+                return None
+            if action.id in self.random_groups:
+                return self.members.get(members[random.randint(0, len(members) - 1)])
+            return self.members.get(members[hash_value % len(members)])
         return self.members.get(action.id) if isinstance(action, MemberAction) else action
 
     def taking_packets(self, group: int) -> Sequence[int]:
@@ -118,6 +129,7 @@ class ActionProfileState:
         """No members, no groups."""
         self.members.clear()
         self.groups.clear()
+        self.random_groups.clear()
         if self.status is not None:
             self.status.reset()
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir
 from offramp_p4.engine import calls, lvalues
 from offramp_p4.engine.core import argument, instance
+from offramp_p4.engine.generator import is_scalar
 from offramp_p4.source import Unsupported
 from offramp_p4.tna.math_unit import math_unit
 from offramp_p4.tna.register_calls import AluCall, RegisterCalls, state_of
-from offramp_p4.types import Bits, Struct, strip
+from offramp_p4.types import Bits, Struct, Type, strip
 
 if TYPE_CHECKING:
     from offramp_p4.engine.generator import Generator
@@ -53,7 +54,7 @@ class PythonRegisters(RegisterCalls["Generator", str]):
             base = g.layout.reserve(e.type.slots)
             with g.function(g.memo[key], "m, i"):
                 g.line(self._load(register, self._checked(g, register, e), base))
-                g.line(f"return m[{base}]" if e.type.slots == 1 else f"return m[{base}:{base + e.type.slots}]")
+                g.line(f"return {_cells(base, e.type)}")
         index = g.value(argument(e, 0)) if e.args else "0"
         return f"{g.memo[key]}(m, {index})"
 
@@ -62,7 +63,7 @@ class PythonRegisters(RegisterCalls["Generator", str]):
         value = argument(e, len(e.args) - 1)
         base = g.layout.reserve(value.type.slots)
         text = g.value(value)
-        g.line(f"m[{base}] = {text}" if value.type.slots == 1 else f"m[{base}:{base + value.type.slots}] = {text}")
+        g.line(f"{_cells(base, value.type)} = {text}")
         name, register = g.name("write"), instance(e)
         with g.function(name, "m, i"):
             self._store(g, register, self._word(g, register), base)
@@ -118,13 +119,13 @@ class PythonRegisters(RegisterCalls["Generator", str]):
         return f"{g.bind(state.values, 'register')}[i]"
 
     def _checked(self, g: Generator, register: ir.ExternInstance, e: ir.ExternCall) -> str:
-        if e.type.slots == 1:
+        if is_scalar(e.type):
             return self._word(g, register)
         state = self._state(register)
         if register in self._target.objects.table_of:
-            raise Unsupported(e.pos, "a direct register of pairs read without a register action")
+            raise Unsupported(e.pos, "a direct register of structs read without a register action")
         with g.indented(f"if i >= {state.size}:"):
-            g.line("return [0, 0]")
+            g.line(f"return {[0] * e.type.slots}")
         return f"{g.bind(state.values, 'register')}[i]"
 
     def _load(self, register: ir.ExternInstance, word: str, base: int) -> str:
@@ -152,3 +153,8 @@ def _halves(register: ir.ExternInstance) -> list[Bits]:
     element = strip(register.type_args[0])
     assert isinstance(element, Struct)
     return [strip(f.type) for f in element.fields]  # type: ignore[misc]  # the object has checked them
+
+
+def _cells(base: int, t: Type) -> str:
+    """Text of a value's place in the packet's memory: a cell of a scalar, cells of a struct."""
+    return f"m[{base}]" if is_scalar(t) else f"m[{base}:{base + t.slots}]"

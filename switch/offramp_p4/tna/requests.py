@@ -43,14 +43,18 @@ def _selected(target: TnaTarget, g: Generator, e: ir.ExternCall, field: str) -> 
     return g.indented(f"if {test}:")
 
 
+def fills_bytes(e: ir.ExternCall, data: ir.Expr) -> bool:
+    """Whether zeros fill the last byte of what is emitted: a resubmission has 8 bytes of the chip's own."""
+    return e.extern == "Resubmit" or (isinstance(data.type, Header) and data.type.flexible)
+
+
 def _bytes(g: Generator, e: ir.ExternCall, position: int, limit: int) -> str:
     """Text of an argument as bytes; of an invalid header there are none."""
     if position >= len(e.args):
         return "b''"
     data = argument(e, position)
     text, width = number(g, data)
-    flexible = isinstance(data.type, Header) and data.type.flexible
-    if width % 8 and (flexible or e.extern == "Resubmit"):  # the chip fills its own 8 bytes behind them
+    if width % 8 and fills_bytes(e, data):
         text, width = f"({text} << {-width % 8})", width + -width % 8
     if width % 8 or width > 8 * limit:
         raise Unsupported(e.pos, f"{e.extern}.emit of {width} bits: whole bytes, at most {limit}, are possible")

@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from offramp_p4.trace.model import Event, PacketTrace, Span
 
 _DEBUG, _TRACE = "D", "T"
+LEVELS: Final = _DEBUG + _TRACE
+"""Letters of the levels of lines."""
 _KEY_WIDTH: Final = 20
 
 
-def lines(trace: PacketTrace, now: datetime) -> Iterator[str]:
-    """The lines of one packet; ``[3.1]`` is copy 1 of packet 3."""
+def lines(trace: PacketTrace, now: datetime, levels: str = LEVELS) -> Iterator[str]:
+    """The lines of one packet that are of these levels; ``[3.1]`` is copy 1 of packet 3."""
     clock = f"{now:%H:%M:%S}.{now.microsecond // 1000:03}"
     for copy, span in enumerate(trace.spans):
         head = f"[{clock}] [bmv2]"
         place = f"[thread 1] [{trace.number}.{copy}] [cxt 0]"
         for level, text in _span(trace, span):
-            yield f"{head} [{level}] {place} {text}"
+            if level in levels:
+                yield f"{head} [{level}] {place} {text}"
 
 
 def _span(trace: PacketTrace, span: Span) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,8 @@ from offramp_p4.names import match_text
 from offramp_p4.state import ActionData, GroupAction, MemberAction, TableEntry
 
 if TYPE_CHECKING:
+    from random import Random
+
     from offramp_p4.engine.objects import ProgramObjects
     from offramp_p4.state import (
         ActionProfileState,
@@ -108,13 +110,15 @@ class _Profile:
     def __init__(self, state: ActionProfileState, recorder: Recorder) -> None:
         self._state, self._recorder = state, recorder
 
-    def resolve(self, action: ActionData | MemberAction | GroupAction, hash_value: int) -> ActionData | None:
+    def resolve(
+        self, action: ActionData | MemberAction | GroupAction, hash_value: int, random: Random
+    ) -> ActionData | None:
         chooser = self._recorder.chooser
         members = list(self._state.taking_packets(action.id)) if isinstance(action, GroupAction) else []
         if chooser is not None and members:
             different = list(dict.fromkeys(members))  # a weight is a member that is there several times
             hash_value = members.index(different[chooser.choose(len(different))])
-        chosen = self._state.resolve(action, hash_value)
+        chosen = self._state.resolve(action, hash_value, random)
         detail = self._recorder.last.detail
         detail["member"] = str(action)
         detail["action"] = None if chosen is None else chosen.action
@@ -162,11 +166,11 @@ class _Cell:
     def __init__(self, name: str, index: int, cell: MeterCell, recorder: Recorder) -> None:
         self._name, self._index, self._cell, self._recorder = name, index, cell, recorder
 
-    def execute(self, amount: int, now_us: int) -> int:
-        return self._noted(self._cell.execute(amount, now_us))
+    def execute(self, amount: int, now_us: int, length: int = 0) -> int:
+        return self._noted(self._cell.execute(amount, now_us, length))
 
-    def execute_coloured(self, amount: int, now_us: int, before: int) -> int:
-        return self._noted(self._cell.execute_coloured(amount, now_us, before))
+    def execute_coloured(self, amount: int, now_us: int, before: int, length: int = 0) -> int:
+        return self._noted(self._cell.execute_coloured(amount, now_us, before, length))
 
     def _noted(self, colour: int) -> int:
         self._recorder.add("meter", self._name, index=self._index, colour=("green", "yellow", "red")[colour])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from offramp_base.errors import OfframpError
+from offramp_p4.trace.bmv2_lines import LEVELS, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +25,7 @@ class TraceSink:
         log: file for trees; ``-`` is the standard output, None writes none.
         lines: file for JSON lines, None writes none.
         like_bmv2: the log has the lines of bmv2's ``--log-console`` in place of trees.
+        levels: letters of the levels of those lines.
         further: another sink of the same traces; None: there is none.
 
     Raises:
@@ -36,11 +38,12 @@ class TraceSink:
         lines: str | None,
         *,
         like_bmv2: bool = False,
+        levels: str = LEVELS,
         further: Callable[[PacketTrace], object] | None = None,
     ) -> None:
         from rich.console import Console
 
-        self._further = further
+        self._further, self.levels = further, levels
         self.full = getattr(further, "full", False)
 
         file = None if log is None else _open(log)
@@ -80,9 +83,7 @@ class TraceSink:
         if self._trees is not None:
             self._trees.print(tree(trace))
         if self._text is not None:
-            from offramp_p4.trace.bmv2_lines import lines
-
-            self._write("".join(f"{line}\n" for line in lines(trace, datetime.now(UTC))))
+            self._write("".join(f"{line}\n" for line in lines(trace, datetime.now(UTC), self.levels)))
         if self._lines is not None:
             self._lines.write(json.dumps(trace.to_json()) + "\n")
 

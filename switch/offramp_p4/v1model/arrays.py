@@ -105,7 +105,7 @@ def _execute(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
     amount = "1" if state.kind == "packets" else f"m[{LENGTH}]"
     cells, clock = g.bind(state.cells, "meter"), g.bind(target.clock, "clock")
     with g.indented(head):
-        colour = f"{cells}[{index}].execute({amount}, {clock}())"
+        colour = f"{cells}[{index}].execute({amount}, {clock}(), m[{LENGTH}])"
         lvalues.write(g, into, colour, lvalues.sliced_cell(result))
     return "None"
 
@@ -130,7 +130,7 @@ def on_hit(target: V1Target, g: Generator, table: ir.MatchTable) -> None:
         with g.indented("if entry.meter is None:"):
             g.line(f"entry.meter = {g.bind(MeterCell, 'MeterCell')}()")
         clock = g.bind(target.clock, "clock")
-        g.line(f"m[{target.cells.colour}] = entry.meter.execute({amount}, {clock}())")
+        g.line(f"m[{target.cells.colour}] = entry.meter.execute({amount}, {clock}(), m[{LENGTH}])")
 
 
 def on_miss(g: Generator, table: ir.MatchTable, state: str) -> None:

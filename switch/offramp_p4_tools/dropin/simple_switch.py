@@ -57,6 +57,8 @@ _ALIASES: Final = {
     "--interface": "-i", "--log-level": "-L", "-h": "--help", "-v": "--version",
 }  # fmt: skip
 _LEVELS: Final = {"trace": 10, "debug": 10, "info": 20, "warn": 30, "error": 40, "off": 60}
+_PACKET_LEVELS: Final = {"trace": "DT", "debug": "D"}
+"""Levels of the lines about packets that a level of bmv2's log has; others have none."""
 _ANYWHERE: Final = ("0.0.0.0", "[::]", "*", "")  # noqa: S104 - what bmv2 is asked for, not where we listen
 JSON_VERSION: Final = "2.24"
 QUEUE_PACKETS: Final = 64
@@ -125,7 +127,8 @@ def settings(line: CommandWords, program: str) -> Settings:
         raise OfframpError("expected either a program or --no-p4")
     if len(line.positions) > 1:
         raise OfframpError(f"expected one program, got {' '.join(line.positions)}")
-    pcap = line.last("--pcap")
+    pcap, levels = line.last("--pcap"), _PACKET_LEVELS.get(line.last("-L") or "trace", "")
+    log = "-" if "--log-console" in line.options else line.last("--log-file")
     return Settings(
         program=line.positions[0] if line.positions else None,
         ports=ports,
@@ -140,7 +143,8 @@ def settings(line: CommandWords, program: str) -> Settings:
         pcap=None if pcap is None else pcap or ".",
         tm=_queues(line),
         log_like_bmv2=True,
-        log="-" if "--log-console" in line.options else line.last("--log-file"),
+        log_levels=levels,
+        log=log if levels else None,
     )
 
 

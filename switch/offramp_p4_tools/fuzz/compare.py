@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from offramp_base.errors import OfframpError
 from offramp_p4.frontend import load_text
 from offramp_p4.portable.flows import has_timers
+from offramp_p4.state import MeterCell
 from offramp_p4.state.random_control import RandomControl
 from offramp_p4.switch import Switch
 from offramp_p4_tools.fuzz.packets import Packet
@@ -122,17 +123,19 @@ def _state(switch: Any) -> dict[str, Any]:
     """Everything that outlives packets."""
     state: dict[str, Any] = {"stats": asdict(switch.stats)}
     state |= {f"register {n}": [r.read(i) for i in range(r.size)] for n, r in switch.registers.items()}
-    state |= {
-        f"meter {n}": [list(cell.levels) for cell in m.cells] for n, m in switch.meters.items() if m.table is None
-    }
+    state |= {f"meter {n}": [_meter(cell) for cell in m.cells] for n, m in switch.meters.items() if m.table is None}
     state |= {f"counter {n}": (list(c.packets), list(c.bytes)) for n, c in switch.counters.items()}
     for name, table in switch.tables.items():
         state[f"look-ups of {name}"] = table.hits, table.misses
         state[f"direct counter of {name}"] = [(e.packets, e.bytes) for e in table.entries]
         state[f"direct register of {name}"] = [e.register for e in table.entries]
-        state[f"direct meter of {name}"] = [list(e.meter.levels) if e.meter else [] for e in table.entries]
+        state[f"direct meter of {name}"] = [_meter(e.meter or MeterCell()) for e in table.entries]
         state[f"entries of {name}"] = sorted((_timed(table, e) for e in table.entries), key=repr)
     return state
+
+
+def _meter(cell: MeterCell) -> tuple[list[float], list[int], list[int]]:
+    return list(cell.levels), list(cell.packets), list(cell.octets)
 
 
 def _timed(table: TableState, e: TableEntry) -> tuple[Any, ...]:

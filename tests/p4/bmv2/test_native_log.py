@@ -96,6 +96,22 @@ def test_a_log_keeps_the_queues_and_the_native_engine(tmp_path: Path) -> None:
     assert "Transmitting packet of size 64 out of port 1\n" in text
 
 
+def test_lines_of_a_level_that_is_not_wanted_are_left_out(tmp_path: Path) -> None:
+    frames, written = [(1, bytes(40)), (2, bytes(30))], {}
+    for engine in ("native", "python"):
+        for levels in ("D", "DT"):
+            log = tmp_path / f"{engine}{levels}"
+            switch = SwitchMaker(engine, trace=TraceSink(str(log), None, like_bmv2=True, levels=levels))(load(CONTROL))
+            assert switch.engine == engine
+            assert len(switch.process(PacketBatch.of(frames))) == 2
+            written[engine, levels] = log.read_text()
+    for engine in ("native", "python"):
+        every = re.split(r"^(?=\[[\d:.]+\])", written[engine, "DT"], flags=re.MULTILINE)
+        alone = re.sub(r"^\[[\d:.]+\]", "", written[engine, "D"], flags=re.MULTILINE)
+        assert alone == "".join(re.sub(r"^\[[\d:.]+\]", "", line) for line in every if "[bmv2] [D]" in line)
+        assert "[T]" in written[engine, "DT"]
+
+
 def test_traces_in_json_stay_with_the_python_engine(tmp_path: Path) -> None:
     sink = TraceSink(str(tmp_path / "log"), str(tmp_path / "traces"), like_bmv2=True)
     switch = SwitchMaker(trace=sink)(load(REFLECTOR))

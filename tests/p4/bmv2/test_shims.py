@@ -105,6 +105,21 @@ def test_the_switch_takes_bmv2_s_options() -> None:
     assert line.unknown == ["--packet-in", "--fancy"]
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((), ("-", "DT")),
+        (("-L", "trace"), ("-", "DT")),
+        (("--log-level=debug",), ("-", "D")),
+        (("-L", "info"), (None, "")),
+        (("-L", "off"), (None, "")),
+    ],
+)
+def test_levels_of_the_log(words: tuple[str, ...], expected: tuple[str | None, str]) -> None:
+    parsed, _ = settings("--log-console", *words, "prog.json")
+    assert (parsed.log, parsed.log_levels) == expected
+
+
 def test_ports_on_files() -> None:
     parsed, _ = settings("-i", "1@p1", "--use-files", "3", "prog.json")
     assert parsed.ports == {1: "files:p1,wait=3"}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -185,7 +187,10 @@ def test_action_profiles() -> None:
     profile.insert_group(1, [5, 6])
     state.insert(TableEntry((Exact(1),), MemberAction(5)))
     state.insert(TableEntry((Exact(2),), GroupAction(1)))
-    assert [profile.resolve(GroupAction(1), h) for h in (2, 3)] == [ActionData("put", (1,)), ActionData("put", (2,))]
+    assert [profile.resolve(GroupAction(1), h, Random(0)) for h in (2, 3)] == [
+        ActionData("put", (1,)),
+        ActionData("put", (2,)),
+    ]
     faults = [
         ("exhausted", lambda: profile.insert_member(7, ActionData("put", (1,)))),
         ("already_exists", lambda: profile.insert_member(5, ActionData("put", (1,)))),
@@ -202,7 +207,7 @@ def test_action_profiles() -> None:
             change()
         assert error.value.kind == kind
     profile.modify_group(1, [])
-    assert profile.resolve(GroupAction(1), 0) is None
+    assert profile.resolve(GroupAction(1), 0, Random(0)) is None
     profile.delete_group(1)
     profile.delete_member(5)
-    assert profile.resolve(MemberAction(5), 0) is None
+    assert profile.resolve(MemberAction(5), 0, Random(0)) is None

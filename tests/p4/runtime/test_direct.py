@@ -104,6 +104,38 @@ def test_meter_config_in_entries(lab):
     assert len(lab.packets(1, FRAME, FRAME, FRAME)) == 1
 
 
+def colours(data):
+    """Packets and bytes of each colour."""
+    return [(each.packet_count, each.byte_count) for each in (data.green, data.yellow, data.red)]
+
+
+def test_direct_meters_count_by_colour(lab):
+    lab.write((INSERT, flow(lab)), (INSERT, policed(lab, cir=0, cburst=1, pir=0, pburst=3)))
+    lab.packets(1, *[FRAME] * 5)
+    wanted = policed(lab).table_entry
+    wanted.ClearField("action")
+    assert not lab.read(table_entry=wanted)[0].HasField("meter_counter_data")
+    wanted.meter_counter_data.SetInParent()
+    counted_colours = [(1, len(FRAME)), (2, 2 * len(FRAME)), (2, 2 * len(FRAME))]
+    assert colours(lab.read(table_entry=wanted)[0].meter_counter_data) == counted_colours
+    direct = v1.DirectMeterEntry(table_entry=policed(lab).table_entry)
+    assert not lab.read(direct_meter_entry=direct)[0].HasField("counter_data")
+    direct.counter_data.SetInParent()
+    assert colours(lab.read(direct_meter_entry=direct)[0].counter_data) == counted_colours
+    for change in (policed(lab, cir=1, cburst=9, pir=1, pburst=9), v1.Entity(direct_meter_entry=direct)):
+        if change.HasField("direct_meter_entry"):
+            change.direct_meter_entry.ClearField("counter_data")
+        lab.write((MODIFY, change))
+    assert colours(lab.read(direct_meter_entry=direct)[0].counter_data) == counted_colours
+    clearing = policed(lab)
+    clearing.table_entry.meter_counter_data.SetInParent()
+    atomic = {"atomicity": v1.WriteRequest.ROLLBACK_ON_ERROR}
+    assert lab.refusal((MODIFY, clearing), (INSERT, policed(lab)), **atomic)[0] == "ABORTED"
+    assert colours(lab.read(direct_meter_entry=direct)[0].counter_data) == [(0, 0)] * 3
+    lab.packets(1, FRAME)
+    assert colours(lab.read(direct_meter_entry=direct)[0].counter_data) == [(1, len(FRAME)), (0, 0), (0, 0)]
+
+
 def test_refused_meters_change_nothing(lab):
     bad = {"cir": 5, "cburst": 1, "pir": 4, "pburst": 1}
     assert lab.refusal((INSERT, policed(lab, **bad))) == (
@@ -113,10 +145,9 @@ def test_refused_meters_change_nothing(lab):
     assert lab.session.read_table("policed") == []
     assert lab.refusal((INSERT, policed(lab, eburst=1)))[0] == "INVALID_ARGUMENT"
     coloured = policed(lab)
-    coloured.table_entry.meter_counter_data.green.packet_count = 0
-    coloured.table_entry.meter_counter_data.SetInParent()
-    message = "table I.policed: meters do not count packets by colour"
-    assert lab.refusal((INSERT, coloured)) == ("UNIMPLEMENTED", message)
+    coloured.table_entry.meter_counter_data.green.packet_count = 1
+    message = "table I.policed: meter_counter_data can only be set to zero"
+    assert lab.refusal((INSERT, coloured)) == ("INVALID_ARGUMENT", message)
     miss = lab.session.make.default_entry("policed", "drop")
     miss.table_entry.meter_config.cir = 1
     assert lab.refusal((MODIFY, miss)) == ("UNIMPLEMENTED", "table I.policed: v1model runs no direct meter on a miss")

@@ -27,6 +27,7 @@ METERS = """
 """
 TEXT = program("three.execute_meter((bit<32>)1, hdr.h.a); sm.egress_spec = 1;", local=METERS)
 SECOND_NS = 1_000_000_000
+COLOURS, ZERO = ("green", "yellow", "red"), v1.CounterData()
 
 
 @pytest.fixture(params=["python", "native"])
@@ -97,6 +98,22 @@ def test_colours_are_those_of_rfc_2697(lab) -> None:
         seen += [frame[0] for _, frame in lab.packets(1, bytes(30))]
     assert seen == expected
     assert set(expected) == {0, 1, 2}
+    wanted = meter(lab, "three").meter_entry
+    assert not lab.read(meter_entry=wanted)[0].HasField("counter_data")
+    wanted.counter_data.SetInParent()
+    data = lab.read(meter_entry=wanted)[0].counter_data
+    counts = [data.green, data.yellow, data.red]
+    assert [c.packet_count for c in counts] == [expected.count(colour) for colour in range(3)]
+    assert [c.byte_count for c in counts] == [30 * expected.count(colour) for colour in range(3)]
+    wanted.counter_data.red.byte_count = 1
+    refused = ("INVALID_ARGUMENT", "meter I.three: counter_data can only be set to zero")
+    assert lab.refusal((MODIFY, v1.Entity(meter_entry=wanted))) == refused
+    wanted.counter_data.red.byte_count = 0
+    wanted.ClearField("config")
+    lab.write((MODIFY, v1.Entity(meter_entry=wanted)))
+    (entry,) = lab.read(meter_entry=wanted)
+    assert entry.counter_data == v1.MeterCounterData(**dict.fromkeys(COLOURS, ZERO))
+    assert not entry.HasField("config")
 
 
 def test_a_yellow_packet_asks_only_the_second_bucket() -> None:

@@ -30,6 +30,7 @@ def filled(lab):
     use.table_entry.action.action_profile_member_id = 1
     shot = session.table_entry("spread", {"hdr.ethernet.type": 6})
     shot.table_entry.action.action_profile_action_set.action_profile_actions.add(action=action, weight=2)
+    shot.table_entry.action.action_profile_action_set.action_selection_mode = v1.ActionProfileActionSet.RANDOM
     assert ways
     match = v1.FieldMatch(field_id=1, exact=v1.FieldMatch.Exact(value=b"\x05"))
     values = v1.ValueSetEntry(
@@ -55,21 +56,25 @@ def filled(lab):
     meter = v1.MeterEntry(meter_id=session.index.meters["rates"].preamble.id, index=v1.Index(index=1))
     meter.config.CopyFrom(v1.MeterConfig(cir=5, cburst=6, pir=7, pburst=8))
     lab.write((MODIFY, v1.Entity(meter_entry=meter)))
-    lab.packets(1, ethernet(dst=1), ethernet(dst=1), ethernet(dst=8))
+    lab.packets(1, ethernet(dst=1), ethernet(dst=1), ethernet(dst=8), ethernet(src=3))
 
 
 def everything(lab):
     table = v1.TableEntry(
-        counter_data=v1.CounterData(), meter_config=v1.MeterConfig(), time_since_last_hit=v1.TableEntry.IdleTimeout()
+        counter_data=v1.CounterData(),
+        meter_config=v1.MeterConfig(),
+        meter_counter_data=v1.MeterCounterData(),
+        time_since_last_hit=v1.TableEntry.IdleTimeout(),
     )
+    green = v1.DirectMeterEntry(counter_data=v1.MeterCounterData())
     filters = [
         v1.Entity(table_entry=table),
         v1.Entity(direct_counter_entry=v1.DirectCounterEntry()),
-        v1.Entity(direct_meter_entry=v1.DirectMeterEntry()),
+        v1.Entity(direct_meter_entry=green),
         v1.Entity(action_profile_member=v1.ActionProfileMember()),
         v1.Entity(action_profile_group=v1.ActionProfileGroup()),
         v1.Entity(counter_entry=v1.CounterEntry()),
-        v1.Entity(meter_entry=v1.MeterEntry()),
+        v1.Entity(meter_entry=v1.MeterEntry(counter_data=v1.MeterCounterData())),
         v1.Entity(register_entry=v1.RegisterEntry()),
         v1.Entity(digest_entry=v1.DigestEntry()),
         v1.Entity(value_set_entry=v1.ValueSetEntry()),
@@ -77,7 +82,8 @@ def everything(lab):
         v1.Entity(extern_entry=v1.ExternEntry()),
     ]
     table.table_id, table.is_default_action = lab.session.index.tables["flows"].preamble.id, True
-    table.ClearField("time_since_last_hit")
+    for field in ("time_since_last_hit", "meter_counter_data"):
+        table.ClearField(field)
     filters.append(v1.Entity(table_entry=table))
     return [e.SerializeToString(deterministic=True) for e in lab.session.read(filters)]
 
@@ -99,6 +105,9 @@ def test_the_same_program_keeps_everything(lab):
     reconcile(lab)
     assert lab.device.pipeline is not pipeline
     assert everything(lab) == before
+    (police,) = lab.read(direct_meter_entry=v1.DirectMeterEntry(counter_data=v1.MeterCounterData()))
+    assert police.counter_data.green.packet_count == 1
+    assert len(lab.device.pipeline.switch.profiles["I.ways"].random_groups) == 1
     assert lab.packets(1, ethernet(dst=1)) == [(2, ethernet(dst=1))]
 
 

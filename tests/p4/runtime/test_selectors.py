@@ -129,6 +129,38 @@ def test_one_shots_that_come_and_go_leave_nothing(lab):
     assert len(getattr(state, "_members", ())) < 10  # places of the native engine
 
 
+def test_a_one_shot_has_settings_of_its_own(lab):
+    """Sizes by members or weights (the selector's are weights, at most 4), and members by hash or at random."""
+    sets = v1.ActionProfileActionSet
+    heavy = one_shot(lab, (2, 3), (3, 2))
+    for semantics, refused in ((sets.SUM_OF_WEIGHTS, True), (sets.SUM_OF_MEMBERS, False)):
+        heavy.size_semantics = semantics
+        update = (INSERT, entry(lab, action_profile_action_set=heavy))
+        if refused:
+            assert lab.refusal(update)[0] == "INVALID_ARGUMENT"
+        else:
+            lab.write(update)
+    assert shares(lab)[2] == pytest.approx(0.6, abs=0.01)
+    (listed,) = lab.session.read_table("spread")
+    assert listed.action.action_profile_action_set == heavy
+    lab.write((DELETE, entry(lab)))
+    assert lab.device.pipeline.selectors["I.ways"].filled == 0
+    by_hash = one_shot(lab, (2, 1), (3, 1))
+    by_hash.action_selection_mode = sets.HASH
+    lab.write((INSERT, entry(lab, action_profile_action_set=by_hash)))
+    assert shares(lab) == {2: 0.5, 3: 0.5}
+    same = [port for port, _ in lab.packets(1, *[ethernet()] * 200)]
+    drawn = one_shot(lab, (2, 1), (3, 3))
+    drawn.action_selection_mode = sets.RANDOM
+    lab.write((MODIFY, entry(lab, action_profile_action_set=drawn)))
+    unlike = Counter(port for port, _ in lab.packets(1, *[ethernet()] * 400))
+    assert len(set(same)) == 1
+    assert unlike[3] / 400 == pytest.approx(0.75, abs=0.08)
+    assert unlike[2] + unlike[3] == 400
+    lab.write((DELETE, entry(lab)))
+    assert lab.device.pipeline.switch.profiles["I.ways"].random_groups == set()
+
+
 INVALID = "INVALID_ARGUMENT"
 REFUSALS = {
     "no id": (lambda p: group(p, 0, (2, 1)), INVALID, "the id of a group is above 0"),
@@ -184,8 +216,12 @@ def test_rules_of_one_shots(lab, ways):
     assert put(too_many) == (INVALID, "action profile I.ways, one-shot: more than max_group_size 4 allows")
     assert put(one_shot(lab, (2, 0)))[0] == INVALID
     special = one_shot(lab, (2, 1))
-    special.action_selection_mode = v1.ActionProfileActionSet.RANDOM
+    special.group_action.action_id = 1
     assert put(special)[0] == "UNIMPLEMENTED"
+    for field in ("action_selection_mode", "size_semantics"):
+        unknown = one_shot(lab, (2, 1))
+        setattr(unknown, field, 7)
+        assert put(unknown)[0] == INVALID
     lab.write((INSERT, member(lab, ways, 1, 2)))
     other = entry(lab, action_profile_member_id=1)
     lab.write((INSERT, other))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from random import Random
 
 import pytest
 
@@ -375,17 +376,17 @@ def test_members_and_groups_to_the_last() -> None:
     with pytest.raises(StateError, match="group 1 exists"):
         profile.insert_group(1, [])
     profile.modify_group(1, [6])
-    assert profile.resolve(GroupAction(1), 17) == ActionData("put", (2,))
+    assert profile.resolve(GroupAction(1), 17, Random(0)) == ActionData("put", (2,))
     profile.delete_group(2)
     profile.delete_member(5)
-    assert profile.resolve(MemberAction(5), 0) is None
+    assert profile.resolve(MemberAction(5), 0, Random(0)) is None
     for change in (lambda: profile.delete_group(2), lambda: profile.modify_group(2, [])):
         with pytest.raises(StateError, match="no group 2") as error:
             change()
         assert kind_of(error) == "not_found"
     profile.drop(1, [6])
     assert (profile.members, profile.groups) == ({}, {})
-    assert profile.resolve(GroupAction(1), 0) is None
+    assert profile.resolve(GroupAction(1), 0, Random(0)) is None
     profile.insert_member(1, to(1))
     profile.insert_group(1, [1])
     profile.reset()

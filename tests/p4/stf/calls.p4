@@ -30,6 +30,11 @@ void swap(inout bit<8> x, inout bit<8> y) {
     y = keep;
 }
 
+bit<4> next(inout bit<4> x) {
+    x = x + 1;
+    return x;
+}
+
 control Add(inout bit<8> x, in bit<8> y)(bit<8> more) {
     bit<8> calls = 0;
     apply {
@@ -52,6 +57,7 @@ INGRESS {
         one.apply(hdr.data.d, 2);
         one.apply(hdr.data.d, 2);
         sixteen.apply(hdr.data.d, hdr.data.d);
+        hdr.data.a[3:0] = next(hdr.data.a[7:4]) + 1;  // the call changes other bits of what is assigned to
         sm.egress_spec = 1;
     }
 }

@@ -109,6 +109,16 @@ def test_a_resubmitted_packet_comes_in_again_as_it_was_with_its_data() -> None:
     assert (s.stats.resubmissions, s.stats.passes) == (1, 2)
 
 
+def test_bits_that_fill_no_byte_are_resubmitted_in_front_of_zeros() -> None:
+    s = switch(
+        "hdr.h.b = md.again.tag; tm.ucast_egress_port = 1; if (ig.resubmit_flag == 0) { dprsr.resubmit_type = 1; }",
+        top="header three_h { bit<3> n; }",
+        idlocal="Resubmit(1) resubmit;",
+        idbody="resubmit.emit<three_h>({hdr.h.a[2:0]});",
+    )
+    assert s.process_one(6, packet(a=5)) == [(1, packet(a=5, b=0xA0))]
+
+
 def test_a_packet_is_resubmitted_once() -> None:
     s = switch("dprsr.resubmit_type = 1; tm.ucast_egress_port = 1;", **RESUBMIT)
     assert s.process_one(0, packet()) == []

@@ -49,6 +49,21 @@ def test_a_register_action_reads_changes_and_returns() -> None:
     assert register.read(3) == 100
 
 
+def test_a_struct_of_one_word_is_a_word() -> None:
+    local = """
+        Register<single_t, bit<8>>(16) reg;
+        RegisterAction<single_t, bit<8>, bit<32>>(reg) count = {
+            void apply(inout single_t value, out bit<32> rv) { rv = value.n; value.n = value.n + 2; }
+        };
+    """
+    body = "if (hdr.h.b == 0) { hdr.h.w = count.execute(hdr.h.a); } else { hdr.h.w = reg.read(hdr.h.a).n; }"
+    s = switch(body, local, top="struct single_t { bit<32> n; }")
+    assert [one(s, a=3, b=b)[-1] for b in (0, 0, 1)] == [0, 2, 4]
+    s.registers["pipe.I.reg"].write(4, 9)
+    assert one(s, a=4)[-1] == 9
+    assert one(s, a=99, b=1)[-1] == 0
+
+
 def test_an_index_out_of_range_is_no_access() -> None:
     s = switch("hdr.h.w = count.execute(hdr.h.a);", COUNT)
     assert one(s, a=16, w=5) == packet(a=16, w=0)

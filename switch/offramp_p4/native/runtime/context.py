@@ -71,6 +71,8 @@ class Meter(Record):
     buckets: Annotated[Doubles, 4]  # rate and burst of the committed bucket, then of the peak bucket
     levels: Annotated[Doubles, 2]  # of both
     last_us: int
+    packets: Annotated[Words, 3]  # of each colour
+    octets: Annotated[Words, 3]
 
 
 class DepartingFrame(Record):

@@ -11,6 +11,7 @@ from offramp_base.native.subset import Bytes, Words, copy, native
 DECIMAL: Final = 1
 HEXADECIMAL: Final = 2
 """Whole bytes, as few as have the number."""
+SKIPPED: Final = 2
 STEP: Final = 32
 """Bytes that are copied at once: every text can be read, and the lines written, as many bytes behind their ends."""
 LEVEL_AT: Final = 23
@@ -32,7 +33,7 @@ class LineKind(Record):
     """What becomes of records with one number."""
 
     record_words: int
-    line: int  # 0: it is not put into a line here
+    line: int  # 0: it is not put into a line here, SKIPPED: nowhere
     level: int  # letter
     arrives: int  # 1: with this line a pass begins
     most: int  # bytes of the line at most, behind its head
@@ -62,6 +63,9 @@ def write_lines(log: LogText, records: Words, at: int, end: int) -> int:
     """
     while at < end:
         kind = log.kinds[records[at]]
+        if kind.line == SKIPPED:
+            at += kind.record_words
+            continue
         if kind.line == 0 or log.used + log.head_size + kind.most > log.size:
             return at
         if kind.arrives != 0:

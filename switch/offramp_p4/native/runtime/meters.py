@@ -4,14 +4,33 @@
 from __future__ import annotations
 
 from offramp_base.native.records import offset
-from offramp_base.native.subset import Doubles, inlined, native
+from offramp_base.native.subset import Doubles, Words, inlined, native
 from offramp_p4.native.runtime.context import Meter, SwitchMemory
 from offramp_p4.state.arrays import OVERFLOW
 
 
 @native
-def execute_meter(ctx: SwitchMemory, meter: Meter, amount: int) -> int:
-    """The colour of a packet that costs ``amount`` units."""
+def execute_meter(ctx: SwitchMemory, meter: Meter, amount: int, length: int) -> int:
+    """The colour of a packet of ``length`` bytes that costs ``amount`` units."""
+    return _counted(meter, _mark(ctx, meter, amount), length)
+
+
+@native
+def colour_aware(ctx: SwitchMemory, meter: Meter, amount: int, before: int, length: int) -> int:
+    """The colour of a packet that has one."""
+    return _counted(meter, _mark_again(ctx, meter, amount, before), length)
+
+
+@inlined
+def _counted(meter: Meter, colour: int, length: int) -> int:
+    words = Words(meter)
+    words[offset(Meter.packets) + colour] = words[offset(Meter.packets) + colour] + 1
+    words[offset(Meter.octets) + colour] = words[offset(Meter.octets) + colour] + length
+    return colour
+
+
+@native
+def _mark(ctx: SwitchMemory, meter: Meter, amount: int) -> int:
     elapsed = float(ctx.now_us - meter.last_us) / 1e6
     meter.last_us = ctx.now_us
     buckets = meter.rates
@@ -48,17 +67,16 @@ def _first_that_serves(numbers: Doubles, amount: int, first: int) -> int:
 
 
 @native
-def colour_aware(ctx: SwitchMemory, meter: Meter, amount: int, before: int) -> int:
-    """The colour of a packet that has one."""
+def _mark_again(ctx: SwitchMemory, meter: Meter, amount: int, before: int) -> int:
     if before == 0:
-        return execute_meter(ctx, meter, amount)
+        return _mark(ctx, meter, amount)
     if before == 2:
-        execute_meter(ctx, meter, 0)
+        _mark(ctx, meter, 0)
         return 2
     if _single_rate(meter):
-        execute_meter(ctx, meter, 0)
+        _mark(ctx, meter, 0)
         return _first_that_serves(Doubles(meter), amount, 1)
-    colour = execute_meter(ctx, meter, amount)
+    colour = _mark(ctx, meter, amount)
     if colour != 0:
         return colour
     if meter.rates > 0:

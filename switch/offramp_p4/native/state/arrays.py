@@ -98,14 +98,35 @@ class NativeMeterCell(MeterCell):
     def last_us(self, now_us: int) -> None:
         self._words[at.Meter.last_us] = now_us
 
+    @property
+    def packets(self) -> list[int]:
+        """Packets of each colour; an array that may be written to."""
+        return cast("list[int]", self._words[offset(at.Meter.packets) : offset(at.Meter.octets)])
+
+    @packets.setter
+    def packets(self, counts: Iterable[int]) -> None:
+        self._words[offset(at.Meter.packets) : offset(at.Meter.octets)] = list(counts)
+
+    @property
+    def octets(self) -> list[int]:
+        """Bytes of each colour; an array that may be written to."""
+        return cast("list[int]", self._words[offset(at.Meter.octets) : at.Meter.WORDS])
+
+    @octets.setter
+    def octets(self, counts: Iterable[int]) -> None:
+        self._words[offset(at.Meter.octets) : at.Meter.WORDS] = list(counts)
+
     def take_over(self, cell: MeterCell) -> None:
         """Become the same meter as ``cell``."""
         self._words[:] = 0
         self.rates, self.levels, self.last_us = cell.rates, list(cell.levels), cell.last_us
+        self.packets, self.octets = cell.packets, cell.octets
 
     def plain(self) -> MeterCell:
         """A copy of the meter outside the rows."""
-        return MeterCell(self.rates, [float(level) for level in self.levels], self.last_us)
+        levels = [float(level) for level in self.levels]
+        packets, octets = (list(map(int, counts)) for counts in (self.packets, self.octets))
+        return MeterCell(self.rates, levels, self.last_us, packets, octets)
 
 
 class _MeterCells(MutableSequence[MeterCell]):

@@ -52,6 +52,7 @@ class NativeProfile(ActionProfileState):
         groups = [groups_now.get(group, ()) for group in (None, *self._groups)]  # type: ignore[arg-type]
         flat = np.array([self._members[m] for group in groups for m in group] or [0], np.int64)
         sizes = np.array([len(group) for group in groups], np.int64)
+        drawn = np.array([group in self.random_groups for group in (None, *self._groups)])
         firsts = np.cumsum(sizes) - sizes
         starts = address(flat) + 8 * firsts
         self._flat = flat
@@ -60,6 +61,7 @@ class NativeProfile(ActionProfileState):
             return
         # An empty group runs the member that never exists.
         starts[sizes == 0], sizes[sizes == 0] = address(_NO_MEMBER), 1
+        sizes[drawn] *= -1  # says that members are drawn
         self._context.hold(self._words + 1, np.ascontiguousarray(np.stack([starts, sizes], axis=1)))
 
     def _hold_status(

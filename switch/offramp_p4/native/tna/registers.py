@@ -149,10 +149,11 @@ def _load(g: Emitter, state: TofinoRegister, word: Value, width: int, into: Valu
     """Write the word at an address to a place of the packet's memory."""
     number = g.load_number(word, width, "Registers")
     if not state.pair:
-        g.store(_fitted(g, number, t), into, t)
+        ((part, at),) = _words(t)
+        g.store(_fitted(g, number, part), g.at(into, at), part)
         return
     half = state.width.width // 2
-    for (part, at), shift in zip(_halves(t), (half, 0), strict=True):
+    for (part, at), shift in zip(_words(t), (half, 0), strict=True):
         shifted = g.b.lshr(number, const(number.type, shift)) if shift else number
         g.store(g.resize(shifted, half), g.at(into, at), part)
 
@@ -161,18 +162,18 @@ def _store(g: Emitter, state: TofinoRegister, word: Value, width: int, source: V
     """Store a value of P4 type ``t`` into a register's word."""
     own = state.width.width
     if state.pair:
-        high, low = (g.resize(g.load(g.at(source, at), part), own) for part, at in _halves(t))
+        high, low = (g.resize(g.load(g.at(source, at), part), own) for part, at in _words(t))
         number = g.b.or_(g.b.shl(high, const(high.type, own // 2)), low)
     else:
-        number = g.load(source, t)
+        ((part, at),) = _words(t)
+        number = g.load(g.at(source, at), part)
     g.store_number(g.resize(number, width), word, width, "Registers")
 
 
-def _halves(t: Type) -> list[tuple[Type, int]]:
-    """Types and offsets of the words of a pair."""
-    t = strip(t)
-    assert isinstance(t, Struct)
-    return list(zip(components(t), offsets(t), strict=True))
+def _words(t: Type) -> list[tuple[Type, int]]:
+    """Types and offsets of the words of a register's value: those of a struct, or the value itself."""
+    fields = strip(t)
+    return list(zip(components(fields), offsets(fields), strict=True)) if isinstance(fields, Struct) else [(t, 0)]
 
 
 def _index(e: ir.ExternCall, least: int) -> ir.Expr | None:

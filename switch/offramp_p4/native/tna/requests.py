@@ -29,6 +29,7 @@ from offramp_p4.native.runtime.tna.program import (
 )
 from offramp_p4.native.tna.functions import numbers
 from offramp_p4.source import Unsupported
+from offramp_p4.tna.requests import fills_bytes
 from offramp_p4.types import Header, strip
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, 
     data = argument(e, position)
     parts = numbers(g, data)
     width: int = sum(n.type.width for n in parts)
-    flexible = "flexible" in getattr(data.type, "annotations", ())
-    if (width % 8 and not flexible) or width > 8 * limit:
+    if (width % 8 and not fills_bytes(e, data)) or width > 8 * limit:
         raise Unsupported(e.pos, f"{e.extern}.emit of {width} bits: whole bytes, at most {limit}, are possible")
     count: Value = i64(codec.pack(g, parts, g.cell(place)))
     if isinstance(strip(data.type), Header) and is_lvalue(data):

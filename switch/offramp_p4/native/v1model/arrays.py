@@ -105,7 +105,8 @@ def _execute(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
 
 def _colour(g: Emitter, kind: str, meters: Value, index: Value) -> Value:
     meter = g.at(meters, g.b.mul(index, i64(8 * Meter.WORDS)))
-    return g.call(execute_meter, g.context, meter, i64(1) if kind == "packets" else field(g, LENGTH.name))
+    length = field(g, LENGTH.name)
+    return g.call(execute_meter, g.context, meter, i64(1) if kind == "packets" else length, length)
 
 
 def _direct_read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:

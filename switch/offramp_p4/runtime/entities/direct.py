@@ -9,7 +9,7 @@ from typing import Any
 from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import ById, invalid, modify_only
-from offramp_p4.runtime.entities.meters import meter_config, no_colours, rates
+from offramp_p4.runtime.entities.meters import clears_colours, colour_counts, meter_config, rates
 from offramp_p4.runtime.entities.table import P4RuntimeTable
 from offramp_p4.state import MeterCell
 
@@ -46,26 +46,29 @@ class DirectMeterHandler:
         self._tables = tables
 
     def write(self, kind: int, entry: Any) -> None:
-        """Configure the meter of one entry; no configuration makes it green forever."""
+        """Configure the meter of one entry, and clear its counts if asked; no configuration makes it green forever."""
         table = self._tables.get(entry.table_entry.table_id)
         modify_only(kind, f"{table.what}: a direct meter")
         if not table.has_meter:
             raise invalid(f"{table.what} has no direct meter")
-        no_colours(entry, "counter_data", table.what)
+        clears = clears_colours(entry, "counter_data", table.what)
         if entry.table_entry.is_default_action:
             raise RpcError(Code.UNIMPLEMENTED, f"{table.what}: v1model runs no direct meter on a miss")
         known, wanted = table.find(entry.table_entry), rates(entry, "config", table.what, table.meter_type)
         known.meter = known.meter or MeterCell()
         known.meter.configure(wanted)
+        if clears:
+            known.meter.clear_counts()
 
     def read(self, wanted: Any) -> Iterator[Any]:
         """The meters of one entry, one table or all tables."""
-        no_colours(wanted, "counter_data", "direct meters")
         for table in _tables(self._tables, wanted.table_entry, "has_meter", "meter"):
             for matched in table.matching(wanted.table_entry):
                 meter_entry = v1.DirectMeterEntry(table_entry=table.key_message(matched))
                 if matched.meter is not None and matched.meter.rates:
                     meter_entry.config.CopyFrom(meter_config(matched.meter))
+                if wanted.HasField("counter_data"):
+                    meter_entry.counter_data.CopyFrom(colour_counts(matched.meter))
                 yield v1.Entity(direct_meter_entry=meter_entry)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from offramp_base.p4rt.schema import config, v1
-from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import ById, cells, invalid, modify_only
 from offramp_p4.state import OVERFLOW, MeterCell, MeterState
 
@@ -38,14 +37,24 @@ def rates(entry: Any, field: str, what: str, kind: int) -> Rates:
     return (float(c.cir), c.cburst), (float(c.pir), c.pburst)
 
 
-def no_colours(entry: Any, field: str, what: str) -> None:
-    """Refuse the optional counters for each colour.
+def clears_colours(entry: Any, field: str, what: str) -> bool:
+    """Whether an entry asks for counts of colours that begin from zero again, which is all that can be written.
 
     Raises:
-        RpcError: UNIMPLEMENTED.
+        RpcError: it has another count than zero.
     """
-    if entry.HasField(field):
-        raise RpcError(Code.UNIMPLEMENTED, f"{what}: meters do not count packets by colour")
+    counts = getattr(entry, field)
+    if any(c.packet_count or c.byte_count for c in (counts.green, counts.yellow, counts.red)):
+        raise invalid(f"{what}: {field} can only be set to zero")
+    return bool(entry.HasField(field))
+
+
+def colour_counts(cell: MeterCell | None) -> Any:
+    """What a meter has counted by colour; of None, which has met no packet, zeros."""
+    cell = cell or MeterCell()
+    counts = zip(cell.octets, cell.packets, strict=True)
+    green, yellow, red = (v1.CounterData(byte_count=int(b), packet_count=int(p)) for b, p in counts)
+    return v1.MeterCounterData(green=green, yellow=yellow, red=red)
 
 
 def meter_config(cell: MeterCell) -> Any:
@@ -65,21 +74,24 @@ class MeterHandler:
         self._meters, self._types = meters, types
 
     def write(self, kind: int, entry: Any) -> None:
-        """Configure one cell or all."""
+        """Configure one cell or all, and clear their counts if the entry has any."""
         meter = self._meters.get(entry.meter_id)
         what = f"meter {meter.name}"
         modify_only(kind, what)
-        no_colours(entry, "counter_data", what)
+        clears = clears_colours(entry, "counter_data", what)
         indices, wanted = cells(entry, meter.size, what), rates(entry, "config", what, self._types[entry.meter_id])
         for index in indices:
             meter.cells[index].configure(wanted)
+            if clears:
+                meter.cells[index].clear_counts()
 
     def read(self, wanted: Any) -> Iterator[Any]:
-        """Configurations of the cells."""
-        no_colours(wanted, "counter_data", "meters")
+        """Configurations of the cells, and what they have counted by colour if it is asked for."""
         for identifier, meter in self._meters.select(wanted.meter_id):
             for index in cells(wanted, meter.size, f"meter {meter.name}"):
                 meter_entry = v1.MeterEntry(meter_id=identifier, index=v1.Index(index=index))
                 if meter.cells[index].rates:
                     meter_entry.config.CopyFrom(meter_config(meter.cells[index]))
+                if wanted.HasField("counter_data"):
+                    meter_entry.counter_data.CopyFrom(colour_counts(meter.cells[index]))
                 yield v1.Entity(meter_entry=meter_entry)

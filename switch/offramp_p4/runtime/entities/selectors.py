@@ -7,9 +7,10 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from offramp_base.errors import OfframpError
+from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_base.p4rt.values import decode
 from offramp_p4.runtime.entities.base import copied, invalid
@@ -21,6 +22,13 @@ HIDDEN = 1 << 32
 MAX_BUCKETS = 65536
 """Largest sum of the weights of a group."""
 PORT_BITS = 32
+_ActionSet: Final = v1.ActionProfileActionSet
+_MODES: Final = (_ActionSet.DEFAULT_MODE_DETERMINED_BY_ACTION_SELECTOR, _ActionSet.HASH, _ActionSet.RANDOM)
+_SEMANTICS: Final = (
+    _ActionSet.DEFAULT_SIZE_DETERMINED_BY_ACTION_SELECTOR,
+    _ActionSet.SUM_OF_WEIGHTS,
+    _ActionSet.SUM_OF_MEMBERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +113,25 @@ class ActionSelector:
         what = f"{self.what}, one-shot"
         if not self.state.selector:
             raise invalid(f"{self.what} is not a selector: it takes no action sets")
-        if message.HasField("group_action") or message.action_selection_mode or message.size_semantics:
-            raise RpcError(Code.UNIMPLEMENTED, f"{what}: group actions and settings of a single group")
+        if message.HasField("group_action"):
+            raise RpcError(Code.UNIMPLEMENTED, f"{what}: actions of a group")
+        if message.action_selection_mode not in _MODES or message.size_semantics not in _SEMANTICS:
+            raise invalid(f"{what}: no such selection mode or size semantics")
+        drawn, by_members = message.action_selection_mode == _ActionSet.RANDOM, self._by_members(message)
+        if drawn and self.state.status is not None:
+            raise invalid(f"{what}: members whose status packets change are not drawn at random")
         messages = message.action_profile_actions
-        weights = [self._weight(a.weight, what) for a in messages]
+        weights = [self._weight(a.weight, what, by_members) for a in messages]
         watches = [self._watch(a, what) for a in messages]
         number = self._free_groups.take()
         members = [self._free_members.take() for _ in messages]
         buckets = [Bucket(*fields) for fields in zip(members, weights, watches, strict=True)]
         done = 0
         try:
-            if self._size(buckets) > (self.info.max_group_size or MAX_BUCKETS):
+            size = self._size(buckets, by_members)
+            if size > (self.info.max_group_size or MAX_BUCKETS):
                 raise invalid(f"{what}: more than max_group_size {self.info.max_group_size} allows")
-            self._check_total(self.filled + self._size(buckets), what)
+            self._check_total(self.filled + size, what)
             for member, action in zip(members, actions, strict=True):
                 self.state.insert_member(member, action)
                 done += 1
@@ -129,7 +143,9 @@ class ActionSelector:
             self._free_members.give(*members)
             raise
         self._one_shots[number] = copied(message), buckets
-        self.filled += self._size(buckets)
+        self.filled += size
+        if drawn:
+            self.state.random_groups.add(number)
         self._realise(number, buckets)
         return GroupAction(number)
 
@@ -140,8 +156,8 @@ class ActionSelector:
 
     def release(self, group: GroupAction) -> None:
         """Forget the one-shot of a table entry that has gone."""
-        buckets = self._one_shots.pop(group.id)[1]
-        self.filled -= self._size(buckets)
+        message, buckets = self._one_shots.pop(group.id)
+        self.filled -= self._size(buckets, self._by_members(message))
         members = [b.member for b in buckets]
         self.state.drop(group.id, members)
         self._free_groups.give(group.id)
@@ -154,7 +170,13 @@ class ActionSelector:
 
     # --- rules ---------------------------------------------------------------------------------------------
 
-    def _weight(self, weight: int, what: str) -> int:
+    def _by_members(self, message: Any | None = None) -> bool:
+        """Whether a group has the size of its members rather than of their weights; a one-shot may say so itself."""
+        if message is not None and message.size_semantics:
+            return bool(message.size_semantics == _ActionSet.SUM_OF_MEMBERS)
+        return bool(self.info.WhichOneof("selector_size_semantics") == "sum_of_members")
+
+    def _weight(self, weight: int, what: str, by_members: bool = True) -> int:
         """The number of times that a member counts, checked against P4Info."""
         if self.info.weights_disallowed:
             if weight:
@@ -165,7 +187,7 @@ class ActionSelector:
         if weight > MAX_BUCKETS:
             raise RpcError(Code.RESOURCE_EXHAUSTED, f"{what}: weight {weight} is above {MAX_BUCKETS}")
         highest = self.info.sum_of_members.max_member_weight
-        if highest and weight > highest:
+        if by_members and highest and weight > highest:
             raise invalid(f"{what}: weight {weight} is above max_member_weight {highest}")
         return weight
 
@@ -181,8 +203,8 @@ class ActionSelector:
             raise invalid(f"{what}: watch port {port} does not exist")
         return int(port)
 
-    def _size(self, buckets: list[Bucket]) -> int:
-        if self.info.WhichOneof("selector_size_semantics") == "sum_of_members":
+    def _size(self, buckets: list[Bucket], by_members: bool | None = None) -> int:
+        if self._by_members() if by_members is None else by_members:
             if sum(b.weight for b in buckets) > MAX_BUCKETS:
                 raise RpcError(Code.RESOURCE_EXHAUSTED, f"{self.what}: weights of more than {MAX_BUCKETS} in a group")
             return len(buckets)

@@ -10,7 +10,7 @@ from offramp_base.p4rt.schema import config, v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import invalid
 from offramp_p4.runtime.entities.matching import ActionCodec, CodecOf, KeyCodec, ScopedActions
-from offramp_p4.runtime.entities.meters import meter_config
+from offramp_p4.runtime.entities.meters import colour_counts, meter_config
 from offramp_p4.runtime.entities.selectors import ActionSelector
 from offramp_p4.state import ActionData, GroupAction, MemberAction, TableEntry, TableState
 
@@ -162,6 +162,8 @@ class P4RuntimeTable:
             entry.counter_data.byte_count = known.bytes
         if wanted.HasField("meter_config") and self.has_meter and known.meter is not None and known.meter.rates:
             entry.meter_config.CopyFrom(meter_config(known.meter))
+        if wanted.HasField("meter_counter_data") and self.has_meter and not entry.is_default_action:
+            entry.meter_counter_data.CopyFrom(colour_counts(known.meter))
         if wanted.HasField("time_since_last_hit") and self.has_timeout and not entry.is_default_action:
             entry.time_since_last_hit.elapsed_ns = max(0, self.clock() - known.last_hit_us * 1000)
         return entry

@@ -10,7 +10,7 @@ from offramp_base.p4rt.schema import v1
 from offramp_base.p4rt.status import Code, RpcError
 from offramp_p4.runtime.entities.base import DELETE, INSERT, MODIFY, ById, invalid
 from offramp_p4.runtime.entities.idle import IdleTimers
-from offramp_p4.runtime.entities.meters import Rates, no_colours, rates
+from offramp_p4.runtime.entities.meters import Rates, clears_colours, rates
 from offramp_p4.runtime.entities.table import P4RuntimeTable, metadata
 from offramp_p4.state import MeterCell, StateError, TableEntry
 
@@ -88,7 +88,6 @@ class TableHandler:
         for _, table in self._tables.select(wanted.table_id):
             if timed and wanted.table_id and not table.has_timeout:
                 raise invalid(f"{table.what} has no idle time-out")
-            no_colours(wanted, "meter_counter_data", table.what)
             for match in table.matching(wanted):
                 yield v1.Entity(table_entry=table.message(match, wanted))
 
@@ -99,7 +98,7 @@ def _write_default(table: P4RuntimeTable, kind: int, entry: Any) -> None:
     table.check_default(entry)
     if table.info.const_default_action_id:
         raise RpcError(Code.PERMISSION_DENIED, f"{table.what}: the default action is const")
-    if table.has_meter and entry.HasField("meter_config"):
+    if table.has_meter and (entry.HasField("meter_config") or entry.HasField("meter_counter_data")):
         raise RpcError(Code.UNIMPLEMENTED, f"{table.what}: v1model runs no direct meter on a miss")
     new_rates = _check_direct(table, entry)
     if not entry.HasField("action"):
@@ -129,9 +128,9 @@ def _check_direct(table: P4RuntimeTable, entry: Any) -> Rates:
     """
     if entry.HasField("counter_data") and not table.has_counter:
         raise invalid(f"{table.what} has no direct counter")
-    if entry.HasField("meter_config") and not table.has_meter:
+    if (entry.HasField("meter_config") or entry.HasField("meter_counter_data")) and not table.has_meter:
         raise invalid(f"{table.what} has no direct meter")
-    no_colours(entry, "meter_counter_data", table.what)
+    clears_colours(entry, "meter_counter_data", table.what)
     return rates(entry, "meter_config", table.what, table.meter_type)
 
 
@@ -142,3 +141,5 @@ def _write_direct(target: TableEntry, entry: Any, new_rates: Rates) -> None:
         target.meter = target.meter or MeterCell()
     if target.meter is not None:
         target.meter.configure(new_rates)
+        if entry.HasField("meter_counter_data"):
+            target.meter.clear_counts()

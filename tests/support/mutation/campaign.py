@@ -60,13 +60,15 @@ def every(selected: str = "", per_package: int | None = None, seed: int = 0) -> 
         seed: determines the order.
     """
     known = {module.path: module for module in modules()}
-    paths = [path for path in nearest.every_module() if selected in path]
+    names = {path: name for path, name in nearest.every_module().items() if selected in path}
     packages: dict[str, list[Module]] = {}
-    for path in random.Random(seed).sample(paths, len(paths)):
-        tests = nearest.nearest_tests(nearest.every_module()[path])
-        if path in known or tests:
-            packages.setdefault(package_of(path), []).append(known.get(path) or Module(path, tests, ("torch",)))
-    for turn in range(max(map(len, packages.values()), default=0) if per_package is None else per_package):
+    for path in random.Random(seed).sample([*names], len(names)):
+        own = packages.setdefault(package_of(path), [])
+        if per_package is None or len(own) < per_package:
+            tests = nearest.nearest_tests(names[path])
+            if path in known or tests:
+                own.append(known.get(path) or Module(path, tests, ("torch",)))
+    for turn in range(max(map(len, packages.values()), default=0)):
         yield from (own[turn] for _, own in sorted(packages.items()) if turn < len(own))
 
 

@@ -29,6 +29,21 @@ def test_keys_in_any_case_and_files_in_any_order(tmp_path):
     assert route(cluster, "srv1101", "srv1102").nodes == ("srv1101", "leaf1", "core", "leaf2", "srv1102")
 
 
+def test_what_scontrol_prints_of_each_node(tmp_path):
+    """The indented lines are of the node above them; what a node says first counts; a device without a number is one."""
+    last = "   CPUTot=32 Gres=gpu,gpu:a100\n   CPUTot=2 RealMemory=1000\n"
+    hosts = imported(tmp_path, "slurm", f"{NODES}{last}", TREE).hosts
+    mib = 1 << 20
+    assert [(h.name, h.cores, h.gpus, h.memory // mib) for h in hosts] == [
+        ("gpu1", 128, 4, 515000),
+        ("gpu2", 128, 2, 515000),
+        ("cpu1", 64, 0, 257000),
+        ("cpu2", 64, 0, 257000),
+    ]
+    hosts = imported(tmp_path, "slurm", f"NodeName=a CPUTot=8\nNodeName=b\n{last}", "SwitchName=s Nodes=a,b\n").hosts
+    assert [(h.name, h.cores, h.gpus) for h in hosts] == [("a", 8, 0), ("b", 32, 2)]
+
+
 def test_links_up_carry_what_is_below(tmp_path):
     """Eight hosts of a leaf and two spines: each link up has half of it, and less if the user says so."""
     tree = "SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-16]\n"

@@ -78,3 +78,16 @@ def test_the_silent_ranks_are_those_that_a_pull_of_the_first_missing_chunk_lacks
     assert endpoint.state() == "rank 1: all_reduce 0: nothing came from rank 2"
     endpoint.incoming(answer(head, kind=AllReducePacketType.PULL, present=0b100))
     assert endpoint.state() == "rank 1: all_reduce 0: the sum does not come"
+
+
+def test_a_silent_switch_is_asked_ever_later_up_to_four_time_outs(engine: type[RankEndpoint]) -> None:
+    endpoint = engine(0, 2, JOB, retry_s=1.0)  # type: ignore[call-arg]
+    endpoint.begin(np.ones(300, np.int32))
+    endpoint.tick(0.0)
+    endpoint.outgoing(8)
+    asked = []
+    for eighth in range(1, 160):
+        endpoint.tick(eighth / 8)
+        if len(endpoint.outgoing(8)):
+            asked.append(eighth / 8)
+    assert asked == [1, 3, 7, 11, 15, 19]

@@ -34,8 +34,9 @@ def is_named_after(test: str, module: str) -> bool:
     Its imports need not say so: modules may be loaded late, and packages have faces.
     """
     *packages, stem = module.replace("offramp_", "").split(".")
-    names = (f"_{stem}", f"_{packages[-1]}") if packages else (f"_{stem}",)
-    return Path(test).stem.endswith(names) and Path(test).parts[-2] in packages
+    words = f"{Path(test).stem}_"
+    named = f"_{stem}_" in words or (bool(packages) and f"_{packages[-1]}_" in words)
+    return named and Path(test).parts[-2] in packages
 
 
 def ranked(module: str, distances: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:

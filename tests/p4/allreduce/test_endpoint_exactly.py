@@ -8,7 +8,7 @@ import pytest
 
 from allreduce_lab import ENGINES, JOB
 from offramp.allreduce.rank_endpoint import RankEndpoint
-from offramp.allreduce.wire import AllReducePacketType, parse_frames, set_field
+from offramp.allreduce.wire import MOST_RANKS, AllReducePacketType, parse_frames, set_field
 from offramp_base.wire.batch import PacketBatch
 
 pytestmark = [pytest.mark.p4, pytest.mark.parametrize("engine", ENGINES)]
@@ -24,6 +24,14 @@ def answer(batch: PacketBatch, **fields: int) -> PacketBatch:
 
 def chunks(batch: PacketBatch) -> list[int]:
     return [int(number) for number in parse_frames(batch, 1).field("chunk")]
+
+
+def test_a_pull_has_a_bit_for_each_rank(engine: type[RankEndpoint]) -> None:
+    endpoint = engine(MOST_RANKS - 1, MOST_RANKS, JOB)  # type: ignore[call-arg]
+    endpoint.begin(np.ones(300, np.int32))
+    head = endpoint.outgoing(8)
+    every = parse_frames(answer(head, kind=AllReducePacketType.PULL, present=2**MOST_RANKS - 1), 1)
+    assert every.field("present").tolist() == [2**32 - 1]
 
 
 def test_the_first_chunk_has_the_number_after_first(engine: type[RankEndpoint]) -> None:

@@ -195,11 +195,9 @@ def _silent_spans(source: str) -> list[Span]:
             for each in silent
             if each is not None
         ]
-        spans += [  # with the @ before it
-            ((each.lineno, each.col_offset - 1), (each.end_lineno, each.end_col_offset))
-            for each in getattr(node, "decorator_list", ())
-            if ast.unparse(each) in _FOR_AUTHORS
-        ]
+        decorators = getattr(node, "decorator_list", ())
+        if _FOR_AUTHORS & {ast.unparse(each) for each in decorators}:  # beside them, none of the others runs either
+            spans += [((e.lineno, e.col_offset - 1), (e.end_lineno, e.end_col_offset)) for e in decorators]
     return spans
 
 

@@ -30,7 +30,7 @@ def test_keys_in_any_case_and_files_in_any_order(tmp_path):
 
 
 def test_what_scontrol_prints_of_each_node(tmp_path):
-    """The indented lines are of the node above them; what a node says first counts; a device without a number is one."""
+    """The indented lines are of the node above them; what it says first counts; a device without a number is one."""
     last = "   CPUTot=32 Gres=gpu,gpu:a100\n   CPUTot=2 RealMemory=1000\n"
     hosts = imported(tmp_path, "slurm", f"{NODES}{last}", TREE).hosts
     mib = 1 << 20

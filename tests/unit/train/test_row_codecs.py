@@ -32,7 +32,13 @@ BASE = TrainSettings(
 
 def test_what_a_switch_adds_and_what_messages_sample():
     codecs = {name: CODECS.get(name) for name in ("fp32", "q1", "q8", "adaqp", "sylvie")}
-    assert {name: codec.bits for name, codec in codecs.items()} == dict(fp32=32, q1=1, q8=8, adaqp=2, sylvie=None)
+    assert {name: codec.bits for name, codec in codecs.items()} == {
+        "fp32": 32,
+        "q1": 1,
+        "q8": 8,
+        "adaqp": 2,
+        "sylvie": None,
+    }
     assert [name for name, codec in codecs.items() if codec.summable] == ["q1", "q8"]
     assert [name for name, codec in codecs.items() if codec.samples] == ["fp32", "q1", "q8"]
 

@@ -29,7 +29,7 @@ _HOST: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\.?")
 _HOST_LENGTH: Final = 253
 _INTERFACE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,14}")  # IFNAMSIZ is 16, with the terminating zero
 _LAST_PORT: Final = 0xFFFF
-_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Characters that terminals and pages obey rather than show; blanks and line ends are none of them."""
 _LABEL_TEXT: Final = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 

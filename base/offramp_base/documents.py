@@ -30,11 +30,15 @@ _TEXT_BYTES: Final = 12  # of memory for each byte of a text that becomes a list
 _UNKNOWN_MEMORY: Final = 8 << 30
 _JSON_CONTROL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\(?:b|u00[01])")
 """An escape sequence, as :mod:`json` writes it, of a control character other than blanks and line ends."""
+_NUMBER_TAGS: Final = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 MOST_NESTING: Final = 50
 MOST_NODES: Final = 200_000
 """Values in a YAML document, each alias counted as what it stands for."""
 _MOST_LONG_NODES: Final = 2_000_000
 """The same of a document that programs write, longer than :data:`MOST_BYTES`."""
+_LONGEST_NUMBER: Final = 128
+"""Characters of a number in YAML: in base 60 its value takes time that grows with their square, and in base 16 it may
+have more digits than Python prints."""
 MOST_NUMBER: Final = 1e24
 """Beyond every byte, bit per second and picosecond there is, so that products of a few numbers stay finite."""
 
@@ -187,6 +191,8 @@ class _Bounds(yaml.composer.Composer, yaml.constructor.SafeConstructor):
             raise yaml.composer.ComposerError(None, None, "half of a surrogate pair", mark)
         if isinstance(node, yaml.ScalarNode) and control_character(node.value):
             raise yaml.composer.ComposerError(None, None, "a control character in a text", mark)
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBER_TAGS and len(node.value) > _LONGEST_NUMBER:
+            raise yaml.composer.ComposerError(None, None, f"a number of more than {_LONGEST_NUMBER} characters", mark)
         if alias:
             if id(node) not in self._sizes:
                 raise yaml.composer.ComposerError(None, None, "an alias of what is around it", mark)

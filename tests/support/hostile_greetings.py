@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Greetings of strangers to a listener, in a process of their own: silence, noise, halves, other tokens, great lengths.
 
-``python hostile_greetings.py ADDRESS COUNT SEED RATE`` greets ``HOST:PORT``, ``unix:PATH`` or ``udp:HOST:PORT``, so
-many times a second. With ``--decoy`` the same greetings go to a listener of this process: the same work for the
-machine, and nobody is disturbed.
+``python hostile_greetings.py ADDRESS COUNT SEED RATE`` greets ``HOST:PORT``, ``unix:PATH``, ``seqpacket:PATH`` or
+``udp:HOST:PORT``, so many times a second. With ``--decoy`` the same greetings go to a listener of this process: the
+same work for the machine, and nobody is disturbed.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ KEPT = 300
 """Connections that stay open at a time."""
 CHALLENGE_BYTES = 37
 HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HALF_GET = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-More: "
+HALF_SUBSCRIBER = b"\0SP\0\x00"
 
 
 def _decoy(listening: socket.socket) -> None:
@@ -50,18 +52,19 @@ def _stand_in(family: int, kind: int, folder: str) -> Any:
     """The address of a listener of this process."""
     listening = socket.socket(family, kind)
     listening.bind(str(Path(folder) / "decoy") if family == socket.AF_UNIX else ("127.0.0.1", 0))
-    if kind == socket.SOCK_STREAM:
+    if kind != socket.SOCK_DGRAM:
         listening.listen(1024)
-    hears = _decoy if kind == socket.SOCK_STREAM else _hear
+    hears = _hear if kind == socket.SOCK_DGRAM else _decoy
     threading.Thread(target=hears, args=(listening,), daemon=True).start()
     return listening.getsockname()
 
 
-def _connection(family: int, where: Any, rng: random.Random) -> socket.socket:
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.settimeout(10)
+def _connection(family: int, kind: int, where: Any, rng: random.Random) -> socket.socket:
+    sock = socket.socket(family, kind)
+    # A port that has its host leaves strangers waiting; the next one does not wait for that.
+    sock.settimeout(0 if kind == socket.SOCK_SEQPACKET else 10)
     sock.connect(where)
-    match rng.randrange(8):
+    match rng.randrange(10):
         case 0:  # silent
             pass
         case 1:
@@ -79,6 +82,10 @@ def _connection(family: int, where: Any, rng: random.Random) -> socket.socket:
             sock.sendall(wire.HEADER.pack(wire.MAGIC, rng.randrange(256), length) + rng.randbytes(24))
         case 7:
             sock.close()
+        case 8:  # a request of a browser that never ends
+            sock.sendall(HALF_GET + b"x" * rng.randrange(4096))
+        case 9:  # half of what a subscriber of nanomsg's says
+            sock.sendall(HALF_SUBSCRIBER)
     return sock
 
 
@@ -97,8 +104,9 @@ def main() -> None:
     parser.add_argument("rate", type=float)
     parser.add_argument("--decoy", action="store_true")
     chosen = parser.parse_args()
-    family = socket.AF_UNIX if chosen.address.startswith("unix:") else socket.AF_INET
-    kind = socket.SOCK_DGRAM if chosen.address.startswith("udp:") else socket.SOCK_STREAM
+    scheme = chosen.address.partition(":")[0]
+    family = socket.AF_UNIX if scheme in ("unix", "seqpacket") else socket.AF_INET
+    kind = {"udp": socket.SOCK_DGRAM, "seqpacket": socket.SOCK_SEQPACKET}.get(scheme, socket.SOCK_STREAM)
     host, _, port = chosen.address.removeprefix("udp:").rpartition(":")
     rng = random.Random(chosen.seed)
     kept: deque[socket.socket] = deque()
@@ -111,8 +119,8 @@ def main() -> None:
             if chosen.rate:
                 time.sleep(max(0.0, begun + number / chosen.rate - time.monotonic()))
             with contextlib.suppress(OSError):
-                if kind == socket.SOCK_STREAM:
-                    kept.append(_connection(family, where, rng))
+                if kind != socket.SOCK_DGRAM:
+                    kept.append(_connection(family, kind, where, rng))
                 else:
                     with socket.socket(family, kind) as stranger:
                         stranger.sendto(_datagram(rng), where)

@@ -29,9 +29,21 @@ TEXTS = (
         f"\x9b31m{MARK}",
         f"\u202e{MARK}",
         f"\u2028{MARK}",
+        f"\u200f{MARK}",
+        f"\u061c{MARK}",
     ),
     *(f"{{{MARK}}}", "{port.__class__}", f"%{{{MARK}}}", f"%h{MARK}", f"!!python/name:os.{MARK} x", f"[red]{MARK}[/x]"),
-    *(f'"}} 1\n{MARK} 1', "a\\", f'a"{MARK}', f"a'{MARK}", f"a\tb{MARK}", f"h {MARK}", f"h,{MARK}", f"h:{MARK}:x"),
+    *(
+        f'"}} 1\n{MARK} 1',
+        "a\\",
+        f"{MARK}[0-65535][0-65535]",
+        f'a"{MARK}',
+        f"a'{MARK}",
+        f"a\tb{MARK}",
+        f"h {MARK}",
+        f"h,{MARK}",
+        f"h:{MARK}:x",
+    ),
 )
 _STRING = re.compile(r'"[^"\n]*"|[A-Za-z][A-Za-z0-9_./-]*')
 

@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from offramp.leo.applications.load import open_loop
 from offramp.leo.applications.times import ApplicationTimes
 from offramp.leo.runtime.process import ResponderProcess
 from offramp.leo.runtime.requester import Requester, RequesterSettings
-from offramp_base.listening import Token
+from offramp_base.listening import Token, parse_address
 from offramp_base.listening.handshake import CHALLENGE, VERDICT_BYTES, ClientHandshake, frame
 
 HELD = 48
@@ -61,7 +61,14 @@ class Siege:
         return float(np.median(self.loud_us) / np.median(self.quiet_us))
 
 
-def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1.0, pace: float = 500.0) -> Siege:
+def besiege(
+    windows: int,
+    greetings: int,
+    rate: float = 2000,
+    seconds: float = 1.0,
+    pace: float = 500.0,
+    transport: str = "shm",
+) -> Siege:
     """Windows without and with hostile greetings, in turns, until there were so many.
 
     Args:
@@ -70,12 +77,14 @@ def besiege(windows: int, greetings: int, rate: float = 2000, seconds: float = 1
         rate: requests per second of the job.
         seconds: length of a window.
         pace: greetings per second.
+        transport: of the job: ``shm``, over a Unix socket, or ``tcp``.
     """
     siege = Siege()
-    process = ResponderProcess(kvs.plan({}, keys=10_000))
+    listen = "127.0.0.1:0" if transport == "tcp" else ""
+    process = ResponderProcess(replace(kvs.plan({}, keys=10_000), listen=listen))
     try:
         program = kvs.program(["cpu"], ApplicationTimes(lambda *_: 500.0))
-        requester = Requester(program, [process], settings=RequesterSettings(stride=128))
+        requester = Requester(program, [process], settings=RequesterSettings(stride=128, transport=transport))
         workload = kvs.Ycsb("C", keys=10_000)
         with attacker(process, pace) as attack:
             open_loop(requester, workload, seconds, rate)
@@ -134,12 +143,13 @@ def attacker(process: ResponderProcess, pace: float) -> Iterator[Attack]:
         child.stdout.close()
 
 
-def greet(path: str, token: Token, rng: random.Random, kind: str) -> socket.socket | None:
+def greet(address: str, token: Token, rng: random.Random, kind: str) -> socket.socket | None:
     """One hostile greeting; its connection where it is to stay open."""
-    sock = socket.socket(socket.AF_UNIX)
+    where = parse_address(address)
+    sock = socket.socket(where.family)
     sock.settimeout(0.2)
     with contextlib.suppress(OSError):
-        sock.connect(path)
+        sock.connect(where.where)
         if kind == "silent":
             return sock
         if kind == "gone":
@@ -183,8 +193,8 @@ def _read(sock: socket.socket, count: int) -> bytes:
 class _Besieger:
     """Threads that greet, each after the other, as fast as they are heard and no faster than the pace."""
 
-    def __init__(self, path: str, token: Token, pace: float) -> None:
-        self.path, self.token, self.pace = path, token, pace
+    def __init__(self, address: str, token: Token, pace: float) -> None:
+        self.address, self.token, self.pace = address, token, pace
         self.going = threading.Event()
         self.count, self.begun = 0, 0.0
         self._lock = threading.Lock()
@@ -199,7 +209,7 @@ class _Besieger:
                 number = self.count
                 self.count += 1
             time.sleep(max(0.0, self.begun + number / self.pace - time.monotonic()))
-            sock = greet(self.path, self.token, rng, KINDS[number % len(KINDS)])
+            sock = greet(self.address, self.token, rng, KINDS[number % len(KINDS)])
             if sock is not None:
                 held.append(sock)
             while len(held) > HELD // THREADS:
@@ -209,7 +219,7 @@ class _Besieger:
 def _attack() -> None:
     """Make greetings between the lines "begin" and "end" on standard input, whose first line says where."""
     said = json.loads(sys.stdin.readline())
-    besieger = _Besieger(said["address"].removeprefix("unix:"), Token(said["token"].encode()), said["pace"])
+    besieger = _Besieger(said["address"], Token(said["token"].encode()), said["pace"])
     while sys.stdin.readline().strip() == "begin":
         besieger.count, besieger.begun = 0, time.monotonic()
         besieger.going.set()
@@ -226,12 +236,13 @@ def _main() -> None:
     given.add_argument("--rate", type=float, default=2000, help="the job's requests per second (default %(default)s)")
     given.add_argument("--seconds", type=float, default=1.0, help="length of a window (default %(default)s)")
     given.add_argument("--pace", type=float, default=500, help="greetings per second (default %(default)s)")
+    given.add_argument("--transport", default="shm", choices=["shm", "tcp"], help="of the job (default %(default)s)")
     given.add_argument(ATTACK, action="store_true", help=argparse.SUPPRESS)
     options = given.parse_args()
     if options.attack:
         _attack()
         return
-    siege = besiege(options.windows, options.greetings, options.rate, options.seconds, options.pace)
+    siege = besiege(options.windows, options.greetings, options.rate, options.seconds, options.pace, options.transport)
     sys.stdout.write(
         f"{siege.greetings} greetings in {len(siege.loud_us)} windows, {siege.done} answers, {siege.wrong} wrong: "
         f"median 99th percentile {np.median(siege.loud_us):.0f} us, {np.median(siege.quiet_us):.0f} without: "

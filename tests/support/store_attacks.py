@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile clients of a store, in a process of their own, until it ends.
 
-``python store_attacks.py KINDS RESP MEMCACHED``, kinds separated by commas. They are slow: what they cost a friend is
-the store's time, not this machine's.
+``python store_attacks.py KINDS RESP MEMCACHED LISTEN``, kinds separated by commas. They are slow: what they cost a
+friend is the store's time, not this machine's. Guards prove the token of ``OFFRAMP_TOKEN_FILE``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import random
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from store_lab import dial, encoded
+from offramp.leo.store.guard import KeyGuard
+from offramp_base.listening import Token
+from store_lab import Resp, dial, encoded
 
 CLIENTS: Final = 8
 DEAF: Final = 40
@@ -25,6 +28,8 @@ BIG: Final = "big"
 _PAUSE_S: Final = 0.02
 _SELDOM: Final = 50
 """Steps between two long answers: each costs any store the time to write it."""
+_PER_GUARD: Final = 5
+"""Steps between two guards."""
 
 
 def _sent(sock: socket.socket, text: bytes) -> bool:
@@ -115,27 +120,45 @@ def _noise(addresses: tuple[str, ...]) -> Iterator[None]:
         yield
 
 
+def _guards(listen: str, resp: str) -> Iterator[None]:
+    """Guards that acknowledge nothing, and writers of their keys, whose answers wait for them."""
+    guards: deque[KeyGuard] = deque()
+    writers = [Resp(resp) for _ in range(CLIENTS)]
+    for step in itertools.count():
+        if step % _PER_GUARD == 0:
+            with contextlib.suppress(OSError):
+                guards.append(KeyGuard(listen, Token.from_environment()))
+                guards[-1].add([b"guarded:%d" % (step // _PER_GUARD % DEAF)])
+        if len(guards) > DEAF:
+            guards.popleft().close()
+        writers[step % CLIENTS].send("SET", f"guarded:{step % DEAF}", step)
+        yield
+
+
 HALF: Final = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1000000\r\n" + b"y" * 200_000
 _BINARY: Final = b"\x80\x01\x00\x02\x08\x00\x00\x00\x00\x0f\x42\x40" + bytes(12) + b"y" * 100_000
 """Half of a SET of a megabyte, by memcached's binary protocol."""
-Attack = Callable[[str, str], Iterator[None]]
+Attack = Callable[[str, str, str], Iterator[None]]
+GUARDS: Final = "silent guards"
+"""The one kind that proves a token, for which the store must have one."""
 ATTACKS: Final[dict[str, Attack]] = {
-    "silence": lambda resp, memcached: _each(_again(resp, b"", 100), _again(memcached, b"", 100)),
-    "words": lambda resp, _: _drip(resp, b"*65001\r\n$6\r\nEXISTS\r\n" + b"$1\r\nk\r\n" * 60_000, b"$1\r\nk\r\n"),
-    "a line": lambda resp, _: _drip(resp, b"SET " + b"x" * 60_000, b"x"),
-    "keys": lambda _, memcached: _drip(memcached, b"get" + b" k" * 30_000, b" k"),
-    "split": lambda resp, _: _split(resp),
-    "half values": lambda resp, _: _again(resp, HALF, 100),
-    "long answers": lambda resp, _: _again(resp, encoded("MGET", *[BIG] * 2), 100),
-    "deaf": lambda resp, _: _deaf(resp),
-    "web pages": lambda resp, memcached: _each(
+    "silence": lambda resp, memcached, _: _each(_again(resp, b"", 100), _again(memcached, b"", 100)),
+    "words": lambda resp, *_: _drip(resp, b"*65001\r\n$6\r\nEXISTS\r\n" + b"$1\r\nk\r\n" * 60_000, b"$1\r\nk\r\n"),
+    "a line": lambda resp, *_: _drip(resp, b"SET " + b"x" * 60_000, b"x"),
+    "keys": lambda _, memcached, __: _drip(memcached, b"get" + b" k" * 30_000, b" k"),
+    "split": lambda resp, *_: _split(resp),
+    "half values": lambda resp, *_: _again(resp, HALF, 100),
+    "long answers": lambda resp, *_: _again(resp, encoded("MGET", *[BIG] * 2), 100),
+    "deaf": lambda resp, *_: _deaf(resp),
+    "web pages": lambda resp, memcached, _: _each(
         *[_again(each, b"POST / HTTP/1.1\r\nHost: a\r\n\r\nFLUSHALL\r\nflush_all\r\n") for each in (resp, memcached)]
     ),
-    "cross protocol": lambda resp, memcached: _each(
+    "cross protocol": lambda resp, memcached, _: _each(
         _again(resp, b"set k 0 0 1\r\n1\r\n\x80\x00" + bytes(22)), _again(memcached, encoded("SET", "k", "1"))
     ),
-    "binary memcached": lambda _, memcached: _again(memcached, _BINARY, 100),
-    "no protocol": lambda resp, memcached: _noise((resp, memcached)),
+    "binary memcached": lambda _, memcached, __: _again(memcached, _BINARY, 100),
+    "no protocol": lambda resp, memcached, _: _noise((resp, memcached)),
+    GUARDS: lambda resp, _, listen: _guards(listen, resp),
 }
 
 
@@ -148,8 +171,8 @@ def _each(*attacks: Iterator[None]) -> Iterator[None]:
 
 def _main() -> None:
     given, kinds = sys.argv[1:], sys.argv[1:2] and sys.argv[1].split(",")
-    if len(given) != 3 or not set(kinds) <= ATTACKS.keys():
-        sys.exit(f"python store_attacks.py KINDS RESP MEMCACHED, KINDS some of: {', '.join(ATTACKS)}")
+    if len(given) != 4 or not set(kinds) <= ATTACKS.keys():
+        sys.exit(f"python store_attacks.py KINDS RESP MEMCACHED LISTEN, KINDS some of: {', '.join(ATTACKS)}")
     attacks = [ATTACKS[kind](*given[1:]) for kind in kinds]
     while True:
         for attack in attacks:

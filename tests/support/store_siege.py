@@ -2,8 +2,9 @@
 """A friend of a store while hostile clients attack it, by turns with a friend of a store that nobody attacks.
 
 ``python tests/support/store_siege.py --minutes 10 --out siege.jsonl`` is the real size: all kinds of
-:mod:`store_attacks` at once. Each turn is a line of the file; the last line of the output has the friend's 99th
-percentiles with and without, their ratio, and the most memory that the store took beside its setting.
+:mod:`store_attacks` at once but silent guards, for which the store has a token and everybody proves it. Each turn is a
+line of the file; the last line of the output has the friend's 99th percentiles with and without, their ratio, and the
+most memory that the store took beside its setting.
 
 Blind to: attackers with a network of their own, who take the machine's processors; a friend who sends without waiting
 for answers (a pause of the store is one late answer here, and shows in the rate).
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,7 @@ import numpy as np
 
 import store_attacks
 from offramp.leo.store.process import StoreProcess
-from store_lab import Resp, a_store, dial
+from store_lab import Resp, a_store, a_token
 
 MOST: Final = 1.5
 """Factor by which a friend's 99th percentile may grow."""
@@ -98,7 +99,8 @@ def latencies(sock: socket.socket, seconds: float) -> list[float]:
 def attackers(kinds: list[str], store: StoreProcess) -> Iterator[subprocess.Popen[bytes]]:
     """The process of the attackers, with less right to the processors than the store."""
     words = ["nice", "-n", "10", sys.executable, store_attacks.__file__, ",".join(kinds)]
-    with subprocess.Popen([*words, store.addresses["resp"], store.addresses["memcached"]]) as process:
+    addresses = [store.addresses.get(name, "") for name in ("resp", "memcached", "listen")]
+    with subprocess.Popen([*words, *addresses]) as process:
         try:
             yield process
         finally:
@@ -127,9 +129,11 @@ def besiege(
     Raises:
         AssertionError: an answer is wrong, an attacker could not go on, or what attackers sent was carried out.
     """
-    siege = Siege()
+    siege, guarded = Siege(), store_attacks.GUARDS in kinds
+    listen = {"listen": "127.0.0.1:0"} if guarded else {}
     with (
-        a_store(memory=memory) as besieged, a_store(memory=memory) as alone,
+        a_token() if guarded else nullcontext(),
+        a_store(memory=memory, **listen) as besieged, a_store(memory=memory, **listen) as alone,
         Resp(besieged.addresses["resp"]) as client, Resp(alone.addresses["resp"]) as other,
     ):  # fmt: skip
         for each in (client, other):
@@ -137,14 +141,14 @@ def besiege(
             each("SET", store_attacks.BIG, b"x" * 1_000_000)
         with (
             attackers(kinds, besieged) as process,
-            dial(besieged.addresses["resp"]) as friend, dial(alone.addresses["resp"]) as undisturbed,
+            Resp(besieged.addresses["resp"]) as friend, Resp(alone.addresses["resp"]) as undisturbed,
         ):  # fmt: skip
             time.sleep(min(SETTLE_S, seconds))
             begun = time.monotonic()
             while time.monotonic() < begun + seconds or len(siege.alone_us) < 2:
                 for loud in (True, False):
                     process.send_signal(signal.SIGCONT if loud or going else signal.SIGSTOP)
-                    late = siege.add(latencies(friend if loud else undisturbed, turn_s), besieged=loud)
+                    late = siege.add(latencies((friend if loud else undisturbed).sock, turn_s), besieged=loud)
                     held = resident(besieged.pid)
                     siege.memory = max(siege.memory, held)
                     if out is not None:
@@ -162,8 +166,8 @@ def _main() -> None:
     given.add_argument("--minutes", type=float, default=10.0, help="length of the siege (default %(default)s)")
     given.add_argument("--turn", type=float, default=1.0, help="seconds of a turn (default %(default)s)")
     given.add_argument(
-        "--kinds", default=",".join(store_attacks.ATTACKS),
-        help="kinds of attackers, separated by commas (default: all, which are %(default)s)",
+        "--kinds", default=",".join(kind for kind in store_attacks.ATTACKS if kind != store_attacks.GUARDS),
+        help="kinds of attackers, separated by commas (default: %(default)s)",
     )  # fmt: skip
     given.add_argument("--memory", type=int, default=MEMORY, help="the store's --memory in bytes (default %(default)s)")
     given.add_argument(

@@ -33,7 +33,7 @@ KINDS = {
     arguments.path: (["/a b", "x", "./-x"], ["-x", "", "a\0b", "a\nb", "a\x1b[0m", "a\u202eb"]),
     arguments.label: (["h1", "a.b_c-d"], ["-a", "a-", "a/b", "..", "", "a" * 64, "a\n"]),
     arguments.service: (["10.0.0.1:1", "h:9559", "[::1]:9559", "unix:/a"], ["-h:1", "h", "h:0", "unix:-x", "[h]:1"]),
-    arguments.word: (["a b", "<b>"], ["", "-x", "a\tb", "\x9b0m"]),
+    arguments.word: (["a b", "<b>", "a\u200cb"], ["", "-x", "a\tb", "\x9b0m", "a\u061cb", "a\u200eb", "a\u200fb"]),
 }
 
 

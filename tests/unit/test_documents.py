@@ -30,7 +30,11 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 
         ("a: !!int ''", "line 1: not YAML: expected a valid int"),
         ("a: !!timestamp x", "line 1: not YAML: expected a valid timestamp"),
         ("a: 2001-99-99", "line 1: not YAML: expected a valid timestamp"),
-        (f"a: {'9' * 5000}", "line 1: not YAML: expected a valid int"),
+        (f"a: {'9' * 129}", "line 1: not YAML: a number of more than 128 characters"),
+        (f"a: 0x{'f' * 5000}", "line 1: not YAML: a number of more than 128 characters"),
+        (f"a: 1{':59' * 300_000}", "line 1: not YAML: a number of more than 128 characters"),
+        (f"a: 1{':59' * 300_000}.5", "line 1: not YAML: a number of more than 128 characters"),
+        (f"a: !!int '0b{'1' * 127}'", "line 1: not YAML: a number of more than 128 characters"),
         ("a: \x01", "line 1: not YAML: special characters are not allowed"),
         (r'a: "\ud800"', "line 1: not YAML: half of a surrogate pair"),
         (r'a: "\UFFFFFFFF"', "not YAML: a character that does not exist"),
@@ -64,6 +68,10 @@ def test_hostile_toml_and_json_are_refused_in_one_line(parse, text, message: str
     with pytest.raises(OfframpError) as caught:
         parse(text)
     assert str(caught.value).startswith(message)
+
+
+def test_the_longest_numbers_are_read_and_texts_may_be_longer() -> None:
+    assert parse_yaml(f"[{'9' * 128}, '{'9' * 129}', {'x' * 200}, 1:30]") == [10**128 - 1, "9" * 129, "x" * 200, 90]
 
 
 def test_what_people_write_is_read() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock files say the versions of ci/constraints.txt, hash every file, and name no index.
+"""The lock files say the versions of ci/constraints.txt, hash every file, and name no index; so do workflows.
 
 Blind spot: whether the hashes are those of the published files is for pip, which refuses others.
 """
@@ -7,10 +7,12 @@ Blind spot: whether the hashes are those of the published files is for pip, whic
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -51,3 +53,26 @@ def test_everything_that_setup_asks_for_is_locked_but_torch() -> None:
 @pytest.mark.parametrize("tool", ["uv", "cyclonedx-bom"])
 def test_tools_are_locked(tool: str) -> None:
     assert tool in locked("tools.lock")
+
+
+def test_workflows_name_actions_by_their_commits_and_may_only_read() -> None:
+    paths = [*(ROOT / ".github/workflows").glob("*.yml")]
+    assert paths
+    for path in paths:
+        text = path.read_text("utf-8")
+        used = re.findall(r"uses: (\S+)(.*)", text)
+        assert used
+        assert [
+            name for name, version in used if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", name) or "# v" not in version
+        ] == []
+        assert yaml.safe_load(text)["permissions"] == {"contents": "read"}
+        assert "github.event" not in text  # what others write in titles and branches is no part of a command
+
+
+def test_nothing_in_the_repository_is_compiled() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as file:
+                assert file.read(4) not in (b"\x7fELF", b"MZ\x90\0", b"\xca\xfe\xba\xbe", b"\0asm"), name

@@ -23,13 +23,14 @@ def expand(text: str) -> list[str]:
         OfframpError: brackets that are not closed, a range that runs down, or more than :data:`MOST` names.
     """
     names: list[str] = []
-    for word in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
-        parts = [_choices(match[1]) if match[2] is None else [match[2]] for match in _PART.finditer(word)]
+    for word in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", text):
+        parts: list[list[str]] = []
         count = 1
-        for part in parts:
-            count *= len(part)
-        if len(names) + count > MOST:
-            raise OfframpError(f"{text[:60]}: stands for more than {MOST} names")
+        for match in _PART.finditer(word):
+            parts.append(_choices(match[1]) if match[2] is None else [match[2]])
+            count *= len(parts[-1])
+            if len(names) + count > MOST:  # before the next part: a text of a megabyte may name 100,000 long ranges
+                raise OfframpError(f"{text[:60]}: stands for more than {MOST} names")
         names += ["".join(each) for each in product(*parts)]
     if text.count("[") != text.count("]") or not names:
         raise OfframpError(f"{text[:60]}: expected names such as gpu[1-4,7]")
@@ -41,7 +42,7 @@ def _choices(ranges: str) -> list[str]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if match is None or not first <= last < first + MOST:
+        if match is None or not first <= last < first + MOST - len(choices):
             raise OfframpError(f"[{ranges[:60]}]: expected ranges such as 1-4,7")
         choices += [str(n).zfill(len(match[1])) for n in range(first, last + 1)]
     return choices

@@ -181,10 +181,13 @@ def _resolved(path: Path, text: str, sources: Sources) -> Resolver | None:
 
 def _balanced(line: str) -> str:
     """The brackets of a line that it opens or closes for others."""
-    kept = re.sub(r"[^(){}\[\]]", "", line)
-    while (shorter := re.sub(r"\(\)|\{\}|\[\]", "", kept)) != kept:
-        kept = shorter
-    return kept
+    kept: list[str] = []
+    for each in line:
+        if kept and _CLOSES.get(kept[-1]) == each:
+            kept.pop()
+        elif each in "(){}[]":
+            kept.append(each)
+    return "".join(kept)
 
 
 def _candidates(before: str, after: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from allreduce_lab import ENGINES, JOB
 from offramp.allreduce.rank_endpoint import RankEndpoint
-from offramp.allreduce.wire import AllReducePacketType, parse_frames, set_field
+from offramp.allreduce.wire import MOST_RANKS, AllReducePacketType, parse_frames, set_field
 from offramp_base.wire.batch import PacketBatch
 
 pytestmark = [pytest.mark.p4, pytest.mark.parametrize("engine", ENGINES)]
@@ -24,6 +24,14 @@ def answer(batch: PacketBatch, **fields: int) -> PacketBatch:
 
 def chunks(batch: PacketBatch) -> list[int]:
     return [int(number) for number in parse_frames(batch, 1).field("chunk")]
+
+
+def test_a_pull_has_a_bit_for_each_rank(engine: type[RankEndpoint]) -> None:
+    endpoint = engine(MOST_RANKS - 1, MOST_RANKS, JOB)  # type: ignore[call-arg]
+    endpoint.begin(np.ones(300, np.int32))
+    head = endpoint.outgoing(8)
+    every = parse_frames(answer(head, kind=AllReducePacketType.PULL, present=2**MOST_RANKS - 1), 1)
+    assert every.field("present").tolist() == [2**32 - 1]
 
 
 def test_the_first_chunk_has_the_number_after_first(engine: type[RankEndpoint]) -> None:
@@ -78,3 +86,16 @@ def test_the_silent_ranks_are_those_that_a_pull_of_the_first_missing_chunk_lacks
     assert endpoint.state() == "rank 1: all_reduce 0: nothing came from rank 2"
     endpoint.incoming(answer(head, kind=AllReducePacketType.PULL, present=0b100))
     assert endpoint.state() == "rank 1: all_reduce 0: the sum does not come"
+
+
+def test_a_silent_switch_is_asked_ever_later_up_to_four_time_outs(engine: type[RankEndpoint]) -> None:
+    endpoint = engine(0, 2, JOB, retry_s=1.0)  # type: ignore[call-arg]
+    endpoint.begin(np.ones(300, np.int32))
+    endpoint.tick(0.0)
+    endpoint.outgoing(8)
+    asked = []
+    for eighth in range(1, 160):
+        endpoint.tick(eighth / 8)
+        if len(endpoint.outgoing(8)):
+            asked.append(eighth / 8)
+    assert asked == [1, 3, 7, 11, 15, 19]

@@ -19,6 +19,7 @@ from offramp_base.errors import OfframpError
 from offramp_p4.ports.dpdk import memif
 from offramp_p4.ports.dpdk.devices import parse_device
 from offramp_p4.ports.dpdk.memif import ACK, ADD_REGION, ADD_RING, CONNECT, DISCONNECT, HELLO, INIT, SIZE, MemifGuard
+from siege import assert_undisturbed, besiege
 
 pytestmark = pytest.mark.p4
 
@@ -166,6 +167,27 @@ def test_a_silent_client_makes_room_and_a_busy_driver_is_left_alone(scene: Scene
     client.send(GREETING)
     scene.guard.turn()
     assert client.recv(SIZE) == b""
+
+
+def one_message(scene: Scene, client: socket.socket, behind: socket.socket) -> None:
+    client.send(message(CONNECT))
+    scene.guard.turn()
+    assert behind.recv(SIZE) == message(CONNECT)
+    behind.send(message(ACK))
+    scene.guard.turn()
+    assert client.recv(SIZE) == message(ACK)
+
+
+def test_a_client_is_served_while_strangers_greet(scene: Scene) -> None:
+    client, behind = scene.greeted()
+    besiege(f"seqpacket:{scene.path}", lambda _: one_message(scene, client, behind), 400, 0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_ten_thousand_strangers_do_not_slow_a_client(scene: Scene) -> None:
+    client, behind = scene.greeted()
+    assert_undisturbed(f"seqpacket:{scene.path}", lambda _: one_message(scene, client, behind))
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,13 @@ import pytest
 from bfrt_device import bfrt_device
 from dap_client import over_socket
 from gnmi_lab import whole
+from nanomsg_subscriber import message, subscriber
 from offramp.bfrt.session import BfrtSession
 from offramp_base.gnmi.session import GnmiSession
 from offramp_p4.frontend import load_pushed
 from offramp_p4_tools.debug.debugger import Debugger
 from offramp_p4_tools.debug.server import Attacher, DebugServer
+from offramp_p4_tools.dropin.nanomsg import Publisher
 from offramp_p4_tools.dropin.thrift.client import ThriftClient
 from siege import assert_undisturbed, besiege
 from thrift_switch import serving
@@ -95,7 +97,20 @@ def debugger(_: Path) -> Iterator[tuple[str, Job]]:
         server.close()
 
 
-JOBS = {"gNMI": gnmi, "BF-RT": bfrt, "Thrift": thrift, "DAP": debugger}
+@contextlib.contextmanager
+def notifications(folder: Path) -> Iterator[tuple[str, Job]]:
+    """Messages of bmv2's publisher, each to a subscriber."""
+    with Publisher(f"ipc://{folder}/notes.ipc") as publisher, subscriber(publisher) as friend:
+
+        def step(number: int) -> None:
+            note = b"%d" % number
+            publisher.publish(note)
+            assert message(friend) == note
+
+        yield f"unix:{folder}/notes.ipc", step
+
+
+JOBS = {"gNMI": gnmi, "BF-RT": bfrt, "Thrift": thrift, "DAP": debugger, "nanomsg": notifications}
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller, and packets over UDP ports, while strangers greet the same listeners: all right, and none late.
+"""A controller, and packets over a switch's ports, while strangers greet the same listeners: all right, and none late.
 
 Oracle: the entries that were written and the frames that were sent. Blind spot: strangers that fill the line.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,9 @@ def controller(tmp_path: Path) -> Iterator[tuple[str, Job]]:
 
 
 @contextlib.contextmanager
-def packets(tmp_path: Path) -> Iterator[tuple[str, Job]]:
+def packets(tmp_path: Path, transport: str) -> Iterator[tuple[str, Job]]:
     """Frames from a port to the other."""
-    with EmbeddedSwitch(PROGRAM, [1, 2], workdir=tmp_path / "s", transport="udp") as switch:
+    with EmbeddedSwitch(PROGRAM, [1, 2], workdir=tmp_path / "s", transport=transport) as switch:
         with Session(switch.address) as session:
             session.insert([session.table_entry("mac", {"hdr.ethernet.dst": mac(7)}, "forward", {"port": 2})])
         links = [open_io(spec) for spec in switch.port_specs]
@@ -65,12 +66,18 @@ def packets(tmp_path: Path) -> Iterator[tuple[str, Job]]:
 
         step(0)
         links[1].send(PacketBatch.of([(0, ethernet(dst=9))]))  # so that the port knows this host before any other
-        yield switch.port_specs[1], step
+        address = switch.port_specs[1]
+        yield address if transport == "udp" else f"seqpacket:{address.partition(':')[2]}", step
         for link in links:
             link.close()
 
 
-JOBS = {"P4Runtime": controller, "UDP": packets}
+JOBS = {
+    "P4Runtime": controller,
+    "UDP": partial(packets, transport="udp"),
+    "unix": partial(packets, transport="unix"),
+    "shm": partial(packets, transport="shm"),
+}
 
 
 @pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)

@@ -27,7 +27,7 @@ _PREPARE_S = 120.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LAST_WORDS = 4000
 _MOST_DEATHS = 50  # of workers in one campaign; more say nothing new
-_WORKER_S = 60.0  # then a new process goes on: what leaks stays small, and little is lost when the run ends early
+_WORKER_S = 300.0  # then a new process goes on: what leaks stays small, and little is lost when the run ends early
 
 
 @dataclass

@@ -19,6 +19,8 @@ WORDS: tuple[str, ...] = (
     *("x" * 300, "9" * 5000, "[" * 40, "{" * 40, "%s%n", "${HOME}", "a b", "a,b", "a:b", "a=b", "=", ":", ",", "#"),
     *("!!python/object/apply:os.system [true]", "&a [*a]", "*a", "<<", "1970-01-01", "1:30", "0o17", ".inf", ".nan"),
 )
+_SELDOM, _LONG = 0.005, 1 << 17
+"""How often a word is repeated, and how many times: what takes the square of that is found."""
 _TOKENS: tuple[bytes, ...] = (
     *(b"\x00", b"\xff", b"\xff" * 4, b"\xff" * 8, b"\x7f\xff\xff\xff", b"\x80" + bytes(7), b"\n", b'"', b"'", b"[" * 9),
     *(b"{", b"}", b"]", b":", b"-", b"&a", b"*a", b"nan", b"1e999", b"99999999999999999999", b"\xed\xa0\x80", b"\xef"),
@@ -112,6 +114,8 @@ def text(rng: random.Random, whole: str) -> str:
             parts[at : at + 1] = [str(rng.choice((*NUMBERS[:17], *NUMBERS[18:25], *NUMBERS[26:])))]
         elif kind == 3:
             parts.insert(at, rng.choice(parts))
+        elif rng.random() < _SELDOM:
+            parts[at : at + 1] = [(rng.choice(WORDS)[:2] or "\\\n") * _LONG]
         else:
             parts[at : at + 1] = [rng.choice(WORDS)]
         whole = separator.join(parts)

@@ -24,7 +24,8 @@ def mutate(
     progress: Annotated[Path | None, typer.Option(help="Notes verdicts; what is there is not tried again.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Try what has survived once more.")] = False,
     every: Annotated[bool, typer.Option("--every", help="All modules of the product, by their nearest tests.")] = False,
-    draw: Annotated[int | None, typer.Option(help="With --every: modules to draw.", min=1)] = None,
+    per_package: Annotated[int | None, typer.Option(help="With --every: modules of each package.", min=1)] = None,
+    longest: Annotated[float, typer.Option(help="Leave out modules whose tests take longer (s).", min=1)] = 600.0,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out tests marked full.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:
@@ -33,7 +34,7 @@ def mutate(
         from mutation import campaign
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
-    chosen = campaign.every(selected, draw, seed) if every else campaign.modules(selected)
+    chosen = [*campaign.every(selected, per_package, seed)] if every else campaign.modules(selected)
     if not chosen:
         raise OfframpError(f"{selected}: no such module{'' if every else ' in targets.toml'}")
     if count:
@@ -58,6 +59,7 @@ def mutate(
         on_verdict=on_verdict,
         on_skip=on_skip if every else None,
         marks=campaign.QUICK if quick else campaign.MARKS,
+        longest_s=longest,
     )
     survivors = [v for v in verdicts if v.outcome == "survived"]
     for v in survivors:

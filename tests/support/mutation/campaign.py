@@ -35,6 +35,7 @@ _PRELOADED = (
     "rich.console",
 )
 MARKS, QUICK = "not slow and not bench", "not slow and not bench and not full"
+_LONGEST_S = 600.0
 _FACTOR, _SPARE_S = 5.0, 30.0
 """A mutant may take so much longer than its tests do without it."""
 
@@ -48,24 +49,27 @@ class Module:
     preload: tuple[str, ...] = ()
 
 
-def every(selected: str = "", most: int | None = None, seed: int = 0) -> list[Module]:
-    """All modules of the product with their nearest tests, in a random order: those of ``targets.toml`` with its own.
+def every(selected: str = "", per_package: int | None = None, seed: int = 0) -> Iterator[Module]:
+    """All modules of the product with their nearest tests, those of ``targets.toml`` with its own.
+
+    They come in a random order in which one of each package comes first, then a second one of each, and so on.
 
     Args:
         selected: part of the paths.
-        most: modules to draw; None: all.
+        per_package: modules of a package; None: all.
         seed: determines the order.
     """
     known = {module.path: module for module in modules()}
-    paths = [path for path in nearest.every_module() if selected in path]
-    chosen = []
-    for path in random.Random(seed).sample(paths, len(paths)):
-        tests = nearest.nearest_tests(nearest.every_module()[path])
-        if path in known or tests:
-            chosen.append(known.get(path) or Module(path, tests, ("torch",)))
-        if len(chosen) == most:
-            break
-    return chosen
+    names = {path: name for path, name in nearest.every_module().items() if selected in path}
+    packages: dict[str, list[Module]] = {}
+    for path in random.Random(seed).sample([*names], len(names)):
+        own = packages.setdefault(package_of(path), [])
+        if per_package is None or len(own) < per_package:
+            tests = nearest.nearest_tests(names[path])
+            if path in known or tests:
+                own.append(known.get(path) or Module(path, tests, ("torch",)))
+    for turn in range(max(map(len, packages.values()), default=0)):
+        yield from (own[turn] for _, own in sorted(packages.items()) if turn < len(own))
 
 
 @dataclass(frozen=True)
@@ -120,16 +124,18 @@ def run(
     on_verdict: Callable[[Verdict, int, int], None],
     on_skip: Callable[[Module, str], None] | None = None,
     marks: str = MARKS,
+    longest_s: float = _LONGEST_S,
 ) -> list[Verdict]:
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
 
     Args:
         again: survivors without a reason are tried once more, since there may be new tests.
-        on_skip: takes a module whose tests fail without any mutant, and what they say.
+        on_skip: takes a module whose tests fail or take too long without any mutant, and what they say.
         marks: expression of markers that chooses tests.
+        longest_s: longest time that a module's tests may take.
 
     Raises:
-        OfframpError: the tests of a module fail without any mutant, and there is no ``on_skip``.
+        OfframpError: the tests of a module do not pass in time without any mutant, and there is no ``on_skip``.
     """
     verdicts = [v for v in _read(progress) if not (again and v.outcome == SURVIVED and not v.reason)]
     known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
@@ -144,7 +150,7 @@ def run(
             if module.preload not in servers:
                 servers[module.preload] = stack.enter_context(_server(folder, (*_PRELOADED, *module.preload)))
             server = servers[module.preload]
-            alone = _ask(server, module, marks, None, 600.0)
+            alone = _ask(server, module, marks, None, longest_s)
             if alone["outcome"] != SURVIVED:
                 log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
                 if on_skip is None:

@@ -168,11 +168,13 @@ def _operators() -> Iterator[tuple[str, Operator]]:
 
 OPERATORS = dict(_operators())
 
+_FOR_AUTHORS = {"abstractmethod", "override", "overload"}
+"""Decorators that only say what a subclass must have."""
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _silent_spans(source: str) -> list[Span]:
-    """Spans where a change means nothing when the module runs; annotations are never evaluated here."""
+    """Spans where a change means nothing when the module runs: annotations, protocols, decorators for authors."""
     spans = []
     for node in ast.walk(ast.parse(source)):
         silent: list[ast.AST | None] = []
@@ -186,11 +188,16 @@ def _silent_spans(source: str) -> list[Span]:
             silent = [node]
         elif isinstance(node, ast.Call) and ast.unparse(node.func) == "cast":
             silent = [node.args[0]]
+        elif isinstance(node, ast.ClassDef) and any(ast.unparse(base).startswith("Protocol") for base in node.bases):
+            silent = [node]
         spans += [
             ((each.lineno, each.col_offset), (each.end_lineno, each.end_col_offset))
             for each in silent
             if each is not None
         ]
+        decorators = getattr(node, "decorator_list", ())
+        if _FOR_AUTHORS & {ast.unparse(each) for each in decorators}:  # beside them, none of the others runs either
+            spans += [((e.lineno, e.col_offset - 1), (e.end_lineno, e.end_col_offset)) for e in decorators]
     return spans
 
 

@@ -29,20 +29,26 @@ def nearest_tests(module: str) -> tuple[str, ...]:
 
 
 def is_named_after(test: str, module: str) -> bool:
-    """Whether a test has a module's name and lies in the folder of one of its packages: modules may be loaded late."""
+    """Whether a test has the name of a module or its package and lies in the folder of one of its packages.
+
+    Its imports need not say so: modules may be loaded late, and packages have faces.
+    """
     *packages, stem = module.replace("offramp_", "").split(".")
-    return Path(test).stem.endswith(f"_{stem}") and Path(test).parts[-2] in packages
+    words = f"{Path(test).stem}_"
+    named = f"_{stem}_" in words or (bool(packages) and f"_{packages[-1]}_" in words)
+    return named and Path(test).parts[-2] in packages
 
 
 def ranked(module: str, distances: Mapping[str, Mapping[str, int]]) -> tuple[str, ...]:
     """The nearest tests, from the modules that each test reaches and how many imports away they are.
 
-    Of equally near tests, one of the module's own name comes first, then the one that reaches less.
+    Of equally near tests, one of the module's own name or its package's comes first, then the one that reaches less.
     """
     stem, rows = module.rpartition(".")[2], []
     for test, reached in distances.items():
         if module in reached:
-            rows.append((reached[module], stem not in Path(test).stem, len(reached), test))
+            other = stem not in Path(test).stem and not is_named_after(test, module)
+            rows.append((reached[module], other, len(reached), test))
     rows.sort()
     return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0])
 

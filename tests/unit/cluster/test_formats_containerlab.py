@@ -180,6 +180,7 @@ def test_p4_utils_defaults(tmp_path):
             "no way from a to c: expected nodes of kind linux as hosts, joined by links",
         ),
         ("containerlab", "topology: {nodes: {a: {}}, links: 3}", "links: expected a list"),
+        ("containerlab", "topology: {nodes: {a: , b: }, links: [{endpoints: ab}]}", "expected two endpoints"),
         ("p4-utils", json.dumps(P4APP).replace('["s1", "s2", {"bw": 2.5, "port1": 7}], ', ""), "no way from h1 to h2"),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 import cluster_samples
 from fuzzing import mutate
-from offramp.cluster.formats import IMPORTS, Defaults, import_cluster, npus
+from offramp.cluster.formats import IMPORTS, Defaults, build, import_cluster, npus
+from offramp.cluster.model import MOST_PORTS
 from offramp_base.errors import OfframpError
 
 DRAWS = 30
@@ -62,3 +63,15 @@ def test_samples_are_whole(tmp_path, kind):
     cluster = cluster_samples.imported(tmp_path, kind, *cluster_samples.SAMPLES[kind])
     assert len(cluster.hosts) > 1
     assert cluster.links
+
+
+def test_a_switch_has_as_many_links_as_ports():
+    """The least is what switches usually have; a link's own number counts too, as far as ports go."""
+    links = [{"ends": ["h", f"s:{port}"]} for port in (1, 99_999, 100_000)]
+    parts = build._with_ports("f", {"links": links, "switches": [{"name": "s"}, {"name": "t", "ports": 4}]})
+    assert parts["switches"] == [{"name": "s", "ports": MOST_PORTS}, {"name": "t", "ports": 4}]
+    for count, ports in ((40, 40), (MOST_PORTS, MOST_PORTS)):
+        parts = build._with_ports("f", {"links": [{"ends": ["h", "s"]}] * count, "switches": [{"name": "s"}]})
+        assert parts["switches"] == [{"name": "s", "ports": ports}]
+    with pytest.raises(OfframpError, match=f"f: s: {MOST_PORTS + 1} links: expected at most {MOST_PORTS}"):
+        build._with_ports("f", {"links": [{"ends": ["h", "s"]}] * (MOST_PORTS + 1), "switches": [{"name": "s"}]})

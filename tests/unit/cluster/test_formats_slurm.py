@@ -29,6 +29,28 @@ def test_keys_in_any_case_and_files_in_any_order(tmp_path):
     assert route(cluster, "srv1101", "srv1102").nodes == ("srv1101", "leaf1", "core", "leaf2", "srv1102")
 
 
+def test_what_scontrol_prints_of_each_node(tmp_path):
+    """The indented lines are of the node above them; what it says first counts; a device without a number is one."""
+    last = "   CPUTot=32 Gres=gpu,gpu:a100\n   CPUTot=2 RealMemory=1000\n"
+    hosts = imported(tmp_path, "slurm", f"{NODES}{last}", TREE).hosts
+    mib = 1 << 20
+    assert [(h.name, h.cores, h.gpus, h.memory // mib) for h in hosts] == [
+        ("gpu1", 128, 4, 515000),
+        ("gpu2", 128, 2, 515000),
+        ("cpu1", 64, 0, 257000),
+        ("cpu2", 64, 0, 257000),
+    ]
+    hosts = imported(tmp_path, "slurm", f"NodeName=a CPUTot=8\nNodeName=b\n{last}", "SwitchName=s Nodes=a,b\n").hosts
+    assert [(h.name, h.cores, h.gpus) for h in hosts] == [("a", 8, 0), ("b", 32, 2)]
+
+
+def test_cores_of_nodes_that_say_sockets(tmp_path):
+    nodes = "NodeName=a Sockets=2 CoresPerSocket=8 ThreadsPerCore=2\nNodeName=b SocketsPerBoard=3\nNodeName=c\n"
+    nodes += "NodeName=d Sockets=x ThreadsPerCore=2\n"
+    cluster = imported(tmp_path, "slurm", nodes, "SwitchName=s Nodes=a,b,c,d\n")
+    assert [host.cores for host in cluster.hosts] == [32, 3, 1, 2]
+
+
 def test_links_up_carry_what_is_below(tmp_path):
     """Eight hosts of a leaf and two spines: each link up has half of it, and less if the user says so."""
     tree = "SwitchName=a Nodes=n[1-8]\nSwitchName=b Nodes=n[9-16]\n"
@@ -133,6 +155,8 @@ def test_a_flat_network_of_many_nodes_is_one_switch(tmp_path):
         ),
         ([NODES, TREE.rpartition("SwitchName")[0]], "no way from gpu1 to cpu1: expected topology.conf"),
         ([NODES, TREE.replace("LinkSpeed=100", "LinkSpeed=fast")], "slurm1:4: LinkSpeed=fast: expected a rate"),
+        ([NODES, TREE.replace("LinkSpeed=100", "LinkSpeed=0")], "slurm1:4: LinkSpeed=0: expected a rate"),
+        ([TREE, "# nothing"], "slurm0: expected NodeName="),
         ([NODES, TREE + "SwitchName=leaf1 Nodes=gpu1\n"], "slurm1:5: leaf1 is there twice, first in .*slurm1:2"),
         ([NODES, TREE + "SwitchName=x Switches=y\nSwitchName=y Switches=x\n"], "slurm1:5: x, y: a circle"),
         ([NODES, TREE + "SwitchName=x Switches=x\n"], "slurm1:5: x: a circle"),

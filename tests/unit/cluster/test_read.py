@@ -133,6 +133,11 @@ def test_names_in_one_word(names):
 
 
 def test_hostile_names_cost_nothing():
-    for text in ("a[1-999999999]", "a[1-60000]b[1-60000]", "a[", "a]b", "[]", ""):
+    many, wide = "[0-65535]" * 20_000, ",".join(["0-65535"] * 20_000)
+    for text in ("a[1-999999999]", "a[1-60000]b[1-60000]", many, f"a[{wide}]", "a[", "a]b", "[]", ""):
         with pytest.raises(OfframpError):
+            expand(text)
+    assert len(expand("a[0-32767]b[0-1]")) == len(expand("a[0-32767,1-32768]")) == 65536
+    for text in ("a[0-32768]b[0-1]", "a[0-32767,1-32769]", "a[0-65535],b"):
+        with pytest.raises(OfframpError, match=r"65536 names|expected ranges"):
             expand(text)

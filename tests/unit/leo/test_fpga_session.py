@@ -99,3 +99,70 @@ def test_a_card_is_told_that_it_is_free_until_it_answers(outcome):
     session.heard(HEADER.encode(HEADER.decode(datagrams[0]) | {"outcome": outcome}), now)
     assert session.closed
     assert session.due(now + 100) == []
+
+
+def heard(session, kind, now, **fields):
+    reply = {"magic": MAGIC, "kind": kind, "session": 5, "outcome": DatagramStatus.DONE} | fields
+    session.heard(HEADER.encode(reply), now)
+
+
+def opened(took=0.016, window=2):
+    """A session from time 0 on whose card has agreed after so long."""
+    session = CardSession(5, 0.0, most_rto_s=10.0)
+    assert len(session.due(0.0)) == 1
+    heard(session, DatagramType.OPEN, took, window=window, cycles=250, lines=64)
+    return session
+
+
+def test_a_card_agrees_with_all_that_it_says_or_not_at_all():
+    session = CardSession(5, 0.0)
+    session.due(0.0)
+    for fields in ({"window": 0, "cycles": 1}, {"window": 1, "cycles": 0}, {"window": 1, "cycles": 1, "outcome": 77}):
+        heard(session, DatagramType.OPEN, 0.01, **fields)
+        assert not session.opened
+    heard(session, DatagramType.OPEN, 0.01, window=3, cycles=250, lines=64)
+    assert (session.opened, session.window, session.clock_hz, session.lines) == (True, 3, 250, 64)
+
+
+def test_the_time_out_follows_rfc_6298():
+    """The first way R: R + 4 R/2; later ways: 1/8 of the way and 1/4 of its difference count, the difference first."""
+    session = opened(took=0.016)
+    assert session._wait() == pytest.approx(0.016 + 4 * 0.008)
+    session.request(PacketTarget.KVS, b"x", lambda *_: None)
+    session.due(1.0)
+    heard(session, DatagramType.REQUEST, 1.032, sequence=0)
+    vary, smooth = 0.75 * 0.008 + 0.25 * 0.016, 0.875 * 0.016 + 0.125 * 0.032
+    assert session._wait() == pytest.approx(smooth + 4 * vary)
+
+
+def test_what_is_late_is_sent_again_at_its_time():
+    session = opened(took=0.25)
+    session.request(PacketTarget.KVS, b"x", lambda *_: None)
+    assert len(session.due(1.0)) == 1
+    assert session._wait() == 0.75
+    assert session.due(1.5) == []
+    assert session.wakes_at() == 1.75
+    assert len(session.due(1.75)) == 1
+    assert (session.requests, session.resent) == (1, 1)
+
+
+def test_a_window_is_full_at_its_size_and_while_a_request_as_far_back_waits():
+    session = opened(window=2)
+    assert session.room
+    for _ in range(3):
+        session.request(PacketTarget.KVS, b"x", lambda *_: None)
+    assert [HEADER.decode(each[: HEADER.size])["sequence"] for each in session.due(1.0)] == [0, 1]
+    assert not session.room
+    heard(session, DatagramType.REQUEST, 1.001, sequence=1)
+    assert session.due(1.001) == []  # the card still keeps the answer to 0, in whose place 2 would be
+    heard(session, DatagramType.REQUEST, 1.002, sequence=0)
+    assert [HEADER.decode(each[: HEADER.size])["sequence"] for each in session.due(1.002)] == [2]
+    assert session.room
+
+
+def test_closing_is_said_by_the_session_alone():
+    session = opened()
+    session.close()
+    (datagram,) = session.due(5.0)
+    head = HEADER.decode(datagram[: HEADER.size])
+    assert (head["kind"], head["target"], head["sequence"], head["session"]) == (DatagramType.CLOSE, 0, 0, 5)

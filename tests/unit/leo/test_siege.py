@@ -18,8 +18,9 @@ pytestmark = pytest.mark.full
 
 
 @pytest.mark.full
-def test_a_job_ends_right_under_hostile_greetings():
-    siege = besiege(windows=3, greetings=30, rate=5000, seconds=0.5)
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_a_job_ends_right_under_hostile_greetings(transport):
+    siege = besiege(windows=1, greetings=30, rate=5000, seconds=0.5, transport=transport)
     assert siege.wrong == 0
     assert siege.done > 0
     assert siege.greetings >= 30
@@ -27,9 +28,10 @@ def test_a_job_ends_right_under_hostile_greetings():
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_ten_thousand_hostile_greetings_leave_the_tail_where_it_is():
+@pytest.mark.parametrize("transport", ["shm", "tcp"])
+def test_ten_thousand_hostile_greetings_leave_the_tail_where_it_is(transport):
     """``pytest -m slow tests/unit/leo/test_siege.py -s``: windows in turns, so that other load falls on both."""
-    siege = besiege(windows=30, greetings=10_000)
+    siege = besiege(windows=30, greetings=10_000, transport=transport)
     print(f"{siege.greetings} greetings: p99 {siege.quiet_us} and {siege.loud_us} us, {siege.ratio:.2f}")  # noqa: T201
     assert siege.wrong == 0
     assert siege.ratio <= 1.5

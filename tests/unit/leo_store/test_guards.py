@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from offramp.leo.store.guard import Changed, Guarded, KeyGuard
+from offramp.leo.store.guard import Changed, Guarded, KeyGuard, _parse
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from store_lab import ErrorAnswer, Nothing, Resp, Text, a_store, a_token
@@ -256,6 +256,25 @@ def test_commands_that_look_at_every_key_wait_for_its_guards(store) -> None:
             guard.release(change.number)
             look.ends()
             write.ends()
+
+
+@pytest.mark.parametrize(
+    ("text", "item"),
+    [
+        (b"$3\r\nabc\r\n", b"abc"),
+        (b"$0\r\n\r\n", b""),
+        (b"$-1\r\n", None),
+        (b":-12\r\n", -12),
+        (b"+OK\r\n", b"OK"),
+        (b"*2\r\n$1\r\na\r\n:7\r\n", [b"a", 7]),
+    ],
+)
+def test_what_a_store_says_is_read_when_it_is_whole(text, item) -> None:
+    for end in range(len(text)):
+        assert _parse(text[:end], 0) is None
+    for rest in (b"", b"\r", b"$1\r\nx\r\n"):
+        assert _parse(text + rest, 0) == (item, len(text), False)
+        assert _parse(b"xy" + text + rest, 2) == (item, len(text) + 2, False)
 
 
 def test_versions_only_grow(store) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from feature_codecs import decoded
+from offramp.codecs.base import CODECS
 from offramp.codecs.plain import PlainCodec
 from offramp.codecs.sampled import SampledCodec
 from offramp.codecs.sylvie import SylvieCodec
@@ -27,6 +28,19 @@ from offramp_base.errors import OfframpError
 BASE = TrainSettings(
     "random", workers=3, propagator="p2p", partition="hash", hidden=16, epochs=8, lr=0.03, schedule="g3", bins=2
 )
+
+
+def test_what_a_switch_adds_and_what_messages_sample():
+    codecs = {name: CODECS.get(name) for name in ("fp32", "q1", "q8", "adaqp", "sylvie")}
+    assert {name: codec.bits for name, codec in codecs.items()} == {
+        "fp32": 32,
+        "q1": 1,
+        "q8": 8,
+        "adaqp": 2,
+        "sylvie": None,
+    }
+    assert [name for name, codec in codecs.items() if codec.summable] == ["q1", "q8"]
+    assert [name for name, codec in codecs.items() if codec.samples] == ["fp32", "q1", "q8"]
 
 
 def run(in_group, graph, settings):

@@ -24,7 +24,8 @@ _KEYS: Final = ("topology", "npus_count", "bandwidth", "latency")
 
 def is_network(text: str) -> bool:
     """Whether a text has the first key of either version."""
-    return astra_sim_1.is_network(text) or re.search(r"^\s*(topology|npus_count)\s*:", text, re.MULTILINE) is not None
+    first = re.search(r"^[ \t]*(topology|npus_count)[ \t]*:", text, re.MULTILINE)
+    return first is not None or astra_sim_1.is_network(text)
 
 
 def read(files: list[tuple[str, str]], defaults: Defaults) -> Cluster:

@@ -35,7 +35,7 @@ _LANE_BPS: Final = {
     "XDR": 200 * 10**9,
 }
 _ADAPTER: Final = re.compile(
-    r"(.*?)[\s_-]+(?:HCA-?\d+|mlx\d_\w+|hfi1_\d+|qib\d+|ib\d+|mthca\d+|bnxt_re\d+)\s*", re.IGNORECASE
+    r"(.*?)(?<![\s_-])[\s_-]++(?:HCA-?\d+|mlx\d_\w+|hfi1_\d+|qib\d+|ib\d+|mthca\d+|bnxt_re\d+)\s*", re.IGNORECASE
 )
 _AGGREGATION: Final = "Aggregation Node"
 _MISSING: Final = "what ibnetdiscover prints of a whole subnet"

@@ -25,7 +25,7 @@ from offramp_base.numerals import whole_number
 from offramp_base.settings.units import BITS_PER_SECOND
 
 Record = dict[str, str]
-_PAIR: Final = re.compile(r'([A-Za-z]\w*)=("[^"]*"|\S*)')
+_PAIR: Final = re.compile(r'(?<!\w)([A-Za-z]\w*)=("[^"]*"|\S*)')
 _FIRST: Final = ("nodename", "switchname", "blockname", "aggregatedblock", "blocksizes", "ringname")
 _MEBIBYTE: Final = 1 << 20
 _GIGABIT: Final = 10**9
@@ -86,14 +86,14 @@ def _records(text: str) -> list[tuple[int, Record]]:
     A backslash at the end joins the next line. What ``scontrol`` prints about a node goes on in indented lines.
     """
     records: list[tuple[int, Record]] = []
-    start, joined = 0, ""
+    start = 0
+    joined: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         start = start if joined else number
-        joined += line
         if line.endswith("\\"):
-            joined = joined[:-1] + " "
+            joined.append(line[:-1] + " ")
             continue
-        bare, joined = _without_comment(joined), ""
+        bare, joined = _without_comment("".join([*joined, line])), []
         words: Record = {}
         for key, value in _PAIR.findall(bare):
             words.setdefault(key.lower(), value.strip('"'))
@@ -111,7 +111,7 @@ def _without_comment(line: str) -> str:
 
 
 def _hosts(where: str, record: Record) -> list[dict[str, Any]]:
-    generic = [word.split(":") for word in re.sub(r"\([^)]*\)", "", record.get("gres", "")).split(",")]
+    generic = [word.split(":") for word in re.sub(r"\([^()]*\)", "", record.get("gres", "")).split(",")]
     counts = [whole_number(word[-1]) for word in generic if word[0].lower() == "gpu"]
     gpus = sum(1 if count is None else count for count in counts)
     numbers: dict[str, Any] = {}

@@ -17,7 +17,7 @@ _TYPES: Final = ("tree", "block", "flat")
 
 def is_yaml(text: str) -> bool:
     """Whether a text begins as a list of topologies does."""
-    return re.search(r"^\s*-\s*(topology|cluster_default|tree|block|flat)\s*:", text, re.MULTILINE) is not None
+    return re.search(r"^[ \t]*-[ \t]*(topology|cluster_default|tree|block|flat)[ \t]*:", text, re.MULTILINE) is not None
 
 
 def read_yaml(path: str, text: str, defaults: Defaults) -> dict[str, TreeSwitch]:

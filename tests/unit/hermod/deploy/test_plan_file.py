@@ -38,6 +38,20 @@ def test_a_file_is_what_the_job_gives(document: dict[str, Any], tmp_path: Path) 
     assert [dscp for dscp, queue in plan.queues.items() if queue == 7] == [48]
 
 
+def test_packets_that_carry_other_code_points() -> None:
+    plan = load_plan("qwen-moe-24l")
+    low, high = (priority.dscp for priority in (plan.priorities[0], plan.priorities[-1]))
+    assert plan.queue[low] != plan.queue[high]
+    new = next(dscp for dscp in range(64) if dscp not in plan.queues)
+    carried = plan.carried_by({low: new, high: new})  # which share the queue of the first
+    assert carried.queue[new] == plan.queue[low]
+    expected = [(new, plan.queue[low]) if p.dscp in (low, high) else (p.dscp, p.queue) for p in plan.priorities]
+    assert [(p.dscp, p.queue) for p in carried.priorities] == expected
+    kept = {dscp: queue for dscp, queue in plan.queues.items() if dscp not in (low, high)}
+    assert carried.queues == kept | {new: plan.queue[low]}
+    assert carried.queue[low] == carried.queue[high] == plan.other
+
+
 def test_a_plan_needs_as_many_queues_as_it_has(document: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(document))

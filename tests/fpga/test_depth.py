@@ -117,35 +117,10 @@ def test_small_modules_are_within_the_limits(module, parameters, tmp_path):
     assert depths.within, depths
 
 
-KEPT = """
-module inner #(parameter W = 4) (input wire [W-1:0] a, output wire [W-1:0] b);
-  assign b = {a[0], a[W-1:1]} ^ {W{a[1]}};
-endmodule
-module kept (input wire clk, input wire [7:0] a, output reg [7:0] b);
-  wire [7:0] first, second;
-  inner #(.W(8)) one (.a(a), .b(first));
-  inner #(.W(8)) two (.a(first), .b(second));
-  always @(posedge clk) b <= second;
-endmodule
-"""
-
-
-@needs_yosys
-@pytest.mark.parametrize(("keep", "levels"), [((), 1), (("inner",), 2)])
-def test_paths_go_through_modules_that_are_kept(keep, levels, tmp_path, monkeypatch):
-    path = tmp_path / "kept.sv"
-    path.write_text(KEPT)
-    monkeypatch.setattr(sources, "modules", lambda: {"kept": path})
-    depths = synth.ultrascale("kept", {}, tmp_path / "work", flatten=True, keep=keep).depth
-    assert depths.levels == levels
-
-
 @needs_yosys
 @pytest.mark.slow
 @pytest.mark.parametrize("name", synth.targets())
 def test_engines_are_within_the_limits(name, tmp_path):
     target = synth.targets()[name]
-    depths = synth.ultrascale(
-        target.module, target.ultrascale, tmp_path, flatten=target.flatten, keep=target.keep
-    ).depth
+    depths = synth.ultrascale(target.module, target.ultrascale, tmp_path, flatten=target.flatten).depth
     assert depths.within, depths

@@ -42,9 +42,7 @@ def synth(settings: SynthSettings, result: Result) -> None:
         for name in names:
             target, folder = known[name], (settings.out or Path(scratch)) / name
             stage(f"{name}: UltraScale+")
-            resources, depth = ultrascale(
-                target.module, target.ultrascale, folder, flatten=target.flatten, keep=target.keep
-            )
+            resources, depth = ultrascale(target.module, target.ultrascale, folder, flatten=target.flatten)
             entry = {
                 "parameters": target.ultrascale,
                 "counts": resources.counts,

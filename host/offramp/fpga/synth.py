@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +39,6 @@ class SynthesisTarget(NamedTuple):
 
     module: str
     flatten: bool
-    keep: tuple[str, ...]
     ultrascale: dict[str, int]
     ecp5: dict[str, int]
     thesis: dict[str, float]
@@ -79,7 +78,6 @@ def targets() -> dict[str, SynthesisTarget]:
         name: SynthesisTarget(
             entry.get("module", name),
             entry.get("flatten", False),
-            tuple(entry.get("keep", ())),
             entry.get("ultrascale", {}),
             entry.get("ecp5", {}),
             entry.get("thesis", {}),
@@ -103,18 +101,11 @@ def yosys_reads(top: str, parameters: Mapping[str, int], folder: Path, extra: tu
 
 
 def ultrascale(
-    top: str,
-    parameters: Mapping[str, int],
-    folder: Path,
-    *,
-    flatten: bool = False,
-    keep: Sequence[str] = (),
-    timeout_s: float = 3600,
+    top: str, parameters: Mapping[str, int], folder: Path, *, flatten: bool = False, timeout_s: float = 3600
 ) -> Synthesis:
     """The UltraScale+ resources that ``top`` takes, and the depth of its logic.
 
-    Modules are optimised separately, or together with ``flatten``: then all but those in ``keep``, each of which is
-    optimised together with what it consists of. Paths go through all of them.
+    Modules are optimised separately, or together with ``flatten``.
 
     Raises:
         OfframpError: yosys fails, its report has no cells, or its netlist has a combinational loop.
@@ -125,10 +116,8 @@ def ultrascale(
     netlist = folder / f"{top}-xcup-netlist.json"
     netlist.unlink(missing_ok=True)
     together = "-flatten " if flatten else ""
-    apart = "".join(f"setattr -mod -set keep_hierarchy 1 *{module}*; " for module in keep)
-    hierarchy = f"hierarchy -top {top}; {apart}" if keep else ""
     script = (
-        f"{yosys_reads(top, parameters, folder)}{hierarchy}synth_xilinx -family xcup -noiopad {together}-top {top}; "
+        f"{yosys_reads(top, parameters, folder)}synth_xilinx -family xcup -noiopad {together}-top {top}; "
         f"write_json {netlist.name}; tee -o {report.name} stat -json"
     )
     run_tool(["yosys", "-q", "-p", script], folder, f"{top}-xcup.log", timeout_s)

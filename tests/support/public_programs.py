@@ -95,7 +95,7 @@ def judged(path: Path, folder: Path, packets: int) -> dict[str, str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Judge the programs; prints a table, and a line for each reason."""
+    """Judge the programs; prints each reason as it comes, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--packets", type=int, default=40, help="packets for each program")
@@ -106,7 +106,7 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(f"not a folder: {', '.join(absent)}")
     chosen = ((path, folder) for folder in given.folders for path in programs(folder))
     works = ((path, partial(judged, path, folder, given.packets)) for path, folder in chosen)
-    taken, asked, reasons = Counter[str](), Counter[str](), []
+    taken, asked, faults = Counter[str](), Counter[str](), 0
     for number, (path, outcome) in enumerate(in_parallel(works, _LIMIT_S, given.jobs), 1):
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{number} programs")
@@ -115,11 +115,12 @@ def main(words: Sequence[str] | None = None) -> int:
             asked[step] += 1
             taken[step] += not reason
             if reason:
-                reasons.append(f"{path}: {step}: {reason}")
+                faults += reason.startswith(("crash: ", "difference: "))
+                sys.stdout.write(f"- {path}: {step}: {reason}\n")
+                sys.stdout.flush()
     for step, count in asked.items():
         sys.stdout.write(f"{step}: {taken[step]} of {count}\n")
-    sys.stdout.write("".join(f"- {reason}\n" for reason in reasons))
-    return int(any(": crash: " in reason or ": difference: " in reason for reason in reasons))
+    return int(faults > 0)
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def besiege(
         rate: requests per second of the job.
         seconds: length of a window.
         pace: greetings per second.
-        transport: of the job: ``shm``, over a Unix socket, or ``tcp``.
+        transport: transport of the job: ``shm``, over a Unix socket, or ``tcp``.
     """
     siege = Siege()
     listen = "127.0.0.1:0" if transport == "tcp" else ""

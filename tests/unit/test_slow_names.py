@@ -120,7 +120,7 @@ def test_what_is_not_there_is_found(tmp_path: Path) -> None:
         "from offramp.allreduce import reducer\nfrom offramp.cluster.names import expand, gone\n"
         "reducer._open\nexpand(text='a', other=1)\nmonkeypatch.setattr(reducer, '_none', 1)\nreducer.AllReducer\n"
     )
-    found = [fault.partition(": ")[2] for fault in faults(path)]
-    assert found[:1] == ["offramp.cluster.names.gone"]
+    seen = [fault.partition(": ")[2] for fault in faults(path)]
+    assert seen[:1] == ["offramp.cluster.names.gone"]
     module = "offramp.allreduce.reducer"
-    assert {f"{module}._open", f"{module}._none", "expand: no argument other"} <= set(found)
+    assert {f"{module}._open", f"{module}._none", "expand: no argument other"} <= set(seen)

@@ -65,9 +65,9 @@ def test_tables_are_found_by_name_and_number() -> None:
     assert info.names == ["pipe.t"]
     assert "pipe.t" in info
     assert "pipe.u" not in info
-    found = info.by_id(7)
-    assert found is not None
-    assert found.name == "pipe.t"
+    table_seven = info.by_id(7)
+    assert table_seven is not None
+    assert table_seven.name == "pipe.t"
     assert info.by_id(8) is None
     with pytest.raises(OfframpError, match=r"BF-RT table pipe\.q: the device has none; did you mean pipe\.t\?"):
         info["pipe.q"]

@@ -47,7 +47,7 @@ def ranked(module: str, distances: Mapping[str, Mapping[str, int]]) -> tuple[str
     stem, rows = module.rpartition(".")[2], []
     for test, reached in distances.items():
         if module in reached:
-            other = stem not in Path(test).stem and not is_named_after(test, module)
+            other = 0 if stem in Path(test).stem else 1 if is_named_after(test, module) else 2
             rows.append((reached[module], other, len(reached), test))
     rows.sort()
     return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0])

@@ -147,7 +147,8 @@ def test_files_that_are_none(tmp_path):
         ("count: 3", "count: 1000000000", "job: expected at most 16384 workers, servers, and samplers of each worker"),
         ("each: 2", "each: 6000", "job: 18010 tasks and 72006 edges: expected at most 16384 and 524288"),
         ("network: 10Gbps", "network: 1e300", "machines[0].network: 1e+300: expected a number or text such as 1.5Gbps"),
-        ("cpu: 20", f"cpu: 1{'0' * 400}", f"machines[1].cpu: 1{'0' * 400}: expected a number of at least 0"),
+        ("cpu: 20", f"cpu: 1{'0' * 120}", f"machines[1].cpu: 1{'0' * 120}: expected a number of at least 0"),
+        ("cpu: 20", f"cpu: 1{'0' * 400}", "line 4: not YAML: a number of more than 128 characters"),
     ],
 )
 def test_a_small_file_does_not_take_all_memory_or_time(old: str, new: str, message: str) -> None:

@@ -293,7 +293,7 @@ def test_one_file_of_an_application_and_one_of_a_model_give_m_plus_n(tmp_path: P
         ("application: &a [*a]", "c.yaml:1: not YAML: an alias of what is around it"),
         ('application:\n  "\\ud800": 1', "c.yaml:2: not YAML: half of a surrogate pair"),
         ("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)), "more than 200000"),
-        (f"application: {'9' * 5000}", "c.yaml:1: not YAML: expected a valid int"),
+        (f"application: {'9' * 5000}", "c.yaml:1: not YAML: a number of more than 128 characters"),
     ],
 )
 def test_hostile_yaml_is_refused_in_one_line(text, message):
@@ -303,7 +303,7 @@ def test_hostile_yaml_is_refused_in_one_line(text, message):
 
 def test_an_integer_that_no_float_holds_is_refused():
     text = "".join(builtin(name).read_text("utf-8") for name in ("direct", "kvs"))
-    with pytest.raises(OfframpError, match="expected a number"):
+    with pytest.raises(OfframpError, match="a number of more than 128 characters"):
         parse_config(text.replace("latency_ns: 150", f"latency_ns: 1{'0' * 400}"), "c.yaml")
 
 

@@ -185,11 +185,15 @@ def test_actions_stay_where_the_program_wants_them(plain_lab) -> None:
     assert lab.refusal((v1.Update.INSERT, v1.Entity(action_profile_member=idle)))[0] == "PERMISSION_DENIED"
 
 
-def test_counters_by_colour_are_not_read(plain_lab) -> None:
+def test_counters_by_colour_are_read_of_entries_with_a_direct_meter_alone(plain_lab) -> None:
     wanted = v1.TableEntry()
     wanted.meter_counter_data.SetInParent()
-    with pytest.raises(RpcError, match=r"UNIMPLEMENTED: table I\.\w+: meters do not count packets by colour"):
-        list(plain_lab.device.pipeline.handler("table_entry").read(wanted))
+    read = [each.table_entry for each in plain_lab.device.pipeline.handler("table_entry").read(wanted)]
+    handlers = plain_lab.device.pipeline.handler("direct_meter_entry")._tables
+    for entry in read:
+        metered = handlers.get(entry.table_id).has_meter and not entry.is_default_action
+        assert entry.HasField("meter_counter_data") == metered
+    assert read
 
 
 def test_a_set_that_does_not_fit_leaves_nothing_behind(plain_lab) -> None:

@@ -40,7 +40,7 @@ class PlacedTraining(GraphSettings):
     profile: Annotated[int, Field("Iterations that are profiled first, on DistDGL's placement", least=1)] = 50
     batch: Annotated[int, Field("Training vertices of a sampler in an iteration", least=1)] = 64
     lr: LearningRate = 0.003
-    policy: Annotated[str, Field("Rates of flows", choices=_POLICIES, group=_PLACEMENT)] = AUTO
+    policy: Annotated[str, Field("Rates of flows", choices=_POLICIES, group=_PLACEMENT)] = "oes"
     rates: Annotated[float, Field("Multiply the rates of all cards", above=0, group=_NETWORK)] = 1.0
     reserve: Annotated[
         float, Field("Share of each card that is left for requests, neighbours and headers", least=0, below=1)

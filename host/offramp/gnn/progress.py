@@ -14,6 +14,7 @@ from offramp.gnn.epochs import GnnEpoch
 from offramp.train.parameter_arrays import parameter_arrays, restore_parameters
 from offramp.train.stored_state import StoredState, foreign, form_of, keep_state, read_state
 from offramp_base.archive import Arrays
+from offramp_base.errors import first_line
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
@@ -82,8 +83,8 @@ def take_progress(where: str, known: Mapping[str, Any], fit: Fit, best: Best, mo
         raise foreign(where, f": best epoch {number:g} of {stored.epoch}")
     try:
         _restore(fit, stored.arrays, stored.epoch)
-    except RuntimeError:  # a state of the generator that is none
-        raise foreign(where, ": random") from None
+    except (RuntimeError, ValueError, OverflowError) as error:  # no state of a generator, no number of an epoch
+        raise foreign(where, f": {first_line(error)}") from None
     best.score, best.epoch = float(score), int(number)
     best.weights = {name: torch.from_numpy(stored.arrays[f"best.{name}"].copy()) for name in fit.model.state_dict()}
     return [GnnEpoch(n, *row) for n, row in enumerate(stored.history.tolist(), 1)]

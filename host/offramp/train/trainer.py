@@ -27,6 +27,7 @@ from offramp.workers.accelerator import autocast, open_device
 from offramp.workers.epochs import EpochLoop, require_finite
 from offramp.workers.reduction import LayerwiseSum
 from offramp.workers.traffic import Timers
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from offramp.models.base import Model
@@ -123,6 +124,8 @@ class Trainer(EpochLoop[Epoch]):
             self._engine.restore(arrays)
         elif isinstance(self._channel, Propagator):
             self._channel.draws = int(arrays["draws"][0])
+            if self._channel.draws < 0:
+                raise OfframpError(f"a checkpoint of {self._channel.draws} draws: expected at least 0")
 
     def epoch(self, number: int) -> Epoch:
         """Make one forward and backward pass over the whole graph, and one step of the weights."""

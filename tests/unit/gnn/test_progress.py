@@ -96,7 +96,7 @@ def on_one(group, item, report):
 
 @pytest.fixture(scope="module")
 def state(store: Path) -> GnnSettings:
-    settings = GnnSettings(str(store / "1"), hidden=6, epochs=2, state=str(store / "run.npz"))
+    settings = GnnSettings(str(store / "1"), hidden=6, epochs=2, state=str(store / "run.npz"), lr_schedule="plateau")
     run_workers(plain, [settings], print)
     return settings
 
@@ -124,7 +124,9 @@ def test_a_state_that_is_damaged_is_refused(state: GnnSettings, tmp_path: Path) 
     file = tmp_path / "run.npz"
     with np.load(state.state) as archive:
         good = dict(archive)
-    for spoil in ({"best": np.array([0.5, 9.0])}, {"random": np.zeros_like(good["random"])}, {"schedule": np.zeros(3)}):
+    random, schedule = good["random"], good["schedule"]
+    spoilt = {"best": [np.array([0.5, 9.0])], "random": [0 * random], "schedule": [np.zeros(3), schedule * np.nan]}
+    for spoil in ({name: value} for name, values in spoilt.items() for value in values):
         np.savez(file, **{**good, **spoil})
         with pytest.raises(OfframpError, match="expected a checkpoint: "):
             run_workers(plain, [replace(state, epochs=4, state=None, resume=str(file))], print)

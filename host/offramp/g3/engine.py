@@ -103,8 +103,8 @@ class HaloEngine:
             state, prepared = self._stage(number, prepared, first)
             states.append(state)
         self._leaves = [leaf(state, trained=training) for state in states]
+        self._mailbox.forget(self._came, kept=None if training else self._training_step)
         if training:
-            self._mailbox.forget(self._came)
             self._training_step, self._restored = self._step, False
         with torch.set_grad_enabled(training):
             return model.readout(self._leaves)

@@ -114,10 +114,14 @@ class Mailbox(ABC):
         peers = ", ".join(map(str, sorted({peer for peer, _ in wanted})))
         self._until(lambda: any(label in self._inbox for label in wanted), f"hears nothing from workers {peers}")
 
-    def forget(self, before: int) -> None:
-        """Drop the messages of passes earlier than ``before``."""
+    def forget(self, before: int, kept: int | None = None) -> None:
+        """Drop the messages of passes earlier than ``before``, other than those of the pass ``kept``."""
         with self._changed:
-            self._inbox = {label: payload for label, payload in self._inbox.items() if label[1].step >= before}
+            self._inbox = {
+                label: payload
+                for label, payload in self._inbox.items()
+                if label[1].step >= before or label[1].step == kept
+            }
 
     def deliver(self, peer: int, key: Key, payload: torch.Tensor) -> None:
         """Accept a message that has arrived; may be called from any thread."""

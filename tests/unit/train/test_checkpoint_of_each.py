@@ -107,3 +107,20 @@ def test_state_that_no_worker_has_is_refused(in_group, graph, tmp_path: Path, sy
     with pytest.raises(OfframpError) as caught:
         train(replace(settings, epochs=3, checkpoint=None, resume=str(path)))
     assert message in str(caught.value)
+
+
+def test_evaluations_leave_the_rows_of_the_last_step_and_no_others(in_group, graph) -> None:
+    jobs = plan_run(graph, replace(BASE, epochs=1, schedule="stale")).jobs([])
+
+    def work(group):
+        with open_channel(jobs[group.rank], group) as channel:
+            trainer = Trainer(jobs[group.rank], group, channel)
+            trainer.run()
+            steps = []
+            for _ in range(3):
+                trainer.evaluate()
+                steps.append(sorted({key.step for _, key in channel._inbox}))
+            return steps
+
+    for steps in in_group(2, work):
+        assert all({1, 2 + number} <= set(seen) <= {1, 2 + number, 3 + number} for number, seen in enumerate(steps))

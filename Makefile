@@ -10,6 +10,9 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TESTS := $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not bench and not guest and not cluster"
 
+# A quarter of the rest tier is waiting for other processes: half as many workers again as cores.
+WAITING = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+
 .PHONY: help setup demo test test-fast test-rest test-all test-changed test-slow guest cluster bench fuzz soak judge mutation lint format formats packages lock sbom site man deb clean
 
 help:            ## this list
@@ -34,7 +37,7 @@ test-fast: setup
 	$(TESTS) --tier fast
 
 test-rest: packages setup ## the tests that make test leaves out: all seeds, processes, simulated RTL and devices
-	$(TESTS) --tier rest --durations=50
+	$(TESTS) -n $(WAITING) --tier rest --durations=50
 
 test-all: packages setup ## lint, types and all tests but the slow ones
 	@$(MAKE) --no-print-directory lint
@@ -44,7 +47,7 @@ test-changed: setup ## the tests that the change since REVISION (by default HEAD
 	@reached=$$(PYTHONPATH=tests/support $(BIN)/python -m changed $(REVISION)); \
 	if [ -z "$$reached" ]; then echo "no test reaches the change"; else $(TESTS) $$reached; fi
 
-test-slow: packages setup ## the tests that take minutes
+test-slow: packages setup ## the tests of ten seconds and more, which are in no tier
 	$(BIN)/python -m pytest -m "slow and not bench and not guest and not cluster"
 
 guest: packages setup ## suites on RDMA, poll-mode drivers, prio and netem, in a QEMU guest; docs/how-to/guest.md

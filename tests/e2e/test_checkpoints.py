@@ -20,11 +20,13 @@ pytest.importorskip("torch")
 
 EPOCHS = 40
 COMMANDS = {
-    "sums of codes": "train --workers 2 --propagator switch --codec q4 --dropout 0.2",
     "old rows": "train --workers 2 --propagator p2p --schedule stale --dropout 0.2",
     "masks": "train dgs --workers 2",
-    "sequences": "train torchgt --workers 2 --dropout 0.1",
     "stages": "train unitg --stages 2 --mode sequential",
+}
+SLOW = {
+    "sums of codes": "train --workers 2 --propagator switch --codec q4 --dropout 0.2",
+    "sequences": "train torchgt --workers 2 --dropout 0.1",
 }
 
 
@@ -42,7 +44,13 @@ def run(folder: Path, warm_folder: Path, line: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(pytest.param(command, id=name) for name, command in COMMANDS.items()),
+        *(pytest.param(command, id=name, marks=pytest.mark.slow) for name, command in SLOW.items()),
+    ],
+)
 def test_it_resumes(command: str, tmp_path: Path, warm_folder: Path) -> None:
     """From the first checkpoint, which the whole run replaces later."""
     with run(tmp_path, warm_folder, f"{command} --checkpoint run.npz --checkpoint-every 3 --json whole.json") as whole:

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,14 @@ def test_there_is_something_to_run() -> None:
     assert blocks("python")
 
 
-@pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{p}: {c[:50]}" for p, c in COMMANDS])
+def in_tier(page: str, command: str) -> Any:
+    """The command as a case; those that last longest run by ``make test-slow``, as their items have tests elsewhere."""
+    lasting = re.search(r"offramp (reproduce \w+/|leo run)", command)
+    marks = [pytest.mark.slow] if lasting and page != README.name else []
+    return pytest.param(page, command, id=f"{page}: {command[:50]}", marks=marks)
+
+
+@pytest.mark.parametrize(("page", "command"), [in_tier(page, command) for page, command in COMMANDS])
 def test_commands_run(page: str, command: str, tmp_path: Path, warm_folder: Path) -> None:
     (tmp_path / "p4").symlink_to(ROOT / "p4")
     (tmp_path / "out").mkdir()

@@ -131,6 +131,7 @@ def test_hosts_reach_each_other_over_switches_at_the_links_rate(up):
     assert gone(lab)
 
 
+@pytest.mark.slow
 def test_two_laboratories_of_the_same_addresses_beside_each_other(up):
     first, second = up("first"), up("second")
     assert transfer(second, "h2", "h1", "10.90.0.1")[0] == 1_500_000
@@ -209,6 +210,7 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as link:
 """
 
 
+@pytest.mark.slow
 def test_links_carry_what_the_fabric_counts_while_one_fails_and_when_it_is_mended(up):
     """Frames from h1 and h3 to all other hosts; what the kernel adds of its own is below a twentieth of a flow."""
     lab = up("failing", text=FAILING)

@@ -92,11 +92,11 @@ def sockets_of(words: list[str], folder: Path, status: int, *, ends: bool) -> se
 
 COMMANDS = {
     f"{TRAIN} switch": "offramp train",
-    f"{TRAIN} switch --transport udp": "offramp train",
-    f"{TRAIN} p2p": "offramp train",
     "offramp leo run kvs --workload B --seconds 0.1 --rounds 1": "offramp leo run",
 }
 SLOW = {
+    f"{TRAIN} switch --transport udp": "offramp train",
+    f"{TRAIN} p2p": "offramp train",
     "offramp demo --steps 3": "offramp demo",
     "offramp demo --steps 3 --mode sockets": "offramp demo",
     "offramp hermod demo": "offramp hermod demo",
@@ -137,6 +137,7 @@ def test_a_command_listens_where_the_table_says(command: str, tmp_path: Path) ->
     compare(command, COMMANDS[command], tmp_path, ends=True)
 
 
+@pytest.mark.slow
 @pytest.mark.p4
 def test_own_models_listen_where_the_table_says(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "offramp", "graph", "partition", "karate", "store", "--parts", "2"]

@@ -57,12 +57,14 @@ def test_every_recipe_has_a_test() -> None:
     assert all(blocks(page, "sh") and blocks(page, "text") for page in PAGES.values())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_sums_of_a_ddp_program(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     run("sums", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_pyg_model(tmp_path: Path) -> None:
     pytest.importorskip("torch_geometric")
@@ -82,6 +84,7 @@ def test_a_p4_program(tmp_path: Path) -> None:
     assert "Steer.leave_by" in run("p4", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.netns
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("which", [pytest.param("bmv2", marks=pytest.mark.bmv2), "shim"])

@@ -110,7 +110,10 @@ def test_planted_depth_is_found(tmp_path, monkeypatch):
 @needs_yosys
 @pytest.mark.parametrize(
     ("module", "parameters"),
-    [("fp32_add", {}), ("path_router", {"WIDTH": 64, "DEPTH": 64, "PACKET": 16})],
+    [
+        ("fp32_add", {}),
+        pytest.param("path_router", {"WIDTH": 64, "DEPTH": 64, "PACKET": 16}, marks=pytest.mark.slow),
+    ],
 )
 def test_small_modules_are_within_the_limits(module, parameters, tmp_path):
     depths = synth.ultrascale(module, parameters, tmp_path).depth

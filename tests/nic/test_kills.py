@@ -80,6 +80,7 @@ def losses(path: Path) -> dict[int, float]:
     return {each["epoch"]: each["loss"] for each in json.loads(path.read_text())["per_epoch"]}
 
 
+@pytest.mark.slow
 def test_a_worker_then_the_agent(programs: Path, tmp_path: Path) -> None:
     """The worker's death ends the run with one line; what goes on from its checkpoint outlives the agent's death."""
     namespaces.require()

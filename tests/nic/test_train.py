@@ -24,6 +24,7 @@ def train(path: Path, *arguments: str, launcher: list[str] | None = None) -> dic
     return report
 
 
+@pytest.mark.slow
 def test_losses_and_duplicates_change_nothing(programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespaces.require()
     monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)

@@ -179,7 +179,7 @@ def inserted(switch: PlainSwitch, kind: str, count: int, *, between: bool) -> fl
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("kind", ["lpm", "ternary"])
+@pytest.mark.parametrize("kind", [pytest.param("lpm", marks=pytest.mark.slow), "ternary"])
 @pytest.mark.parametrize("between", [False, True], ids=["in bulk", "with packets between"])
 def test_the_cost_of_an_insertion_is_bounded(make_switch: MakeSwitch, kind: str, between: bool) -> None:
     """Ten times as many entries take about ten times as long, where rebuilding would take a hundred times."""

@@ -31,14 +31,15 @@ ELSEWHERE = {"pip", "venv", "pytest", "mkdocs", "http", "torch", "build"}
 
 
 def listed() -> dict[str, tuple[str, str]]:
-    """Programs, with ``run`` and arguments, or ``by`` and a file."""
+    """Programs, with ``run`` or ``slow`` and arguments, or ``by`` and a file."""
     rows = [line.split(maxsplit=2) for line in (SUPPORT / "programs.txt").read_text("utf-8").splitlines()]
     return {row[0]: (row[1], row[2] if len(row) > 2 else "") for row in rows if row and row[0] != "#"}
 
 
 NEEDED = {"store_model": "redis-server"}
 """Commands that a program needs."""
-SMALL = {name: what for name, (how, what) in listed().items() if how == "run"}
+SMALL = {name: what for name, (how, what) in listed().items() if how != "by"}
+SLOW = {name for name, (how, _) in listed().items() if how == "slow"}
 
 
 def test_every_program_of_the_support_folder_is_listed() -> None:
@@ -50,7 +51,7 @@ def test_every_program_of_the_support_folder_is_listed() -> None:
 
 def test_files_that_run_programs_name_them() -> None:
     for name, (how, file) in listed().items():
-        assert how in ("run", "by"), name
+        assert how in ("run", "slow", "by"), name
         if how == "by":
             assert re.search(rf"\b{name}\b", (ROOT / file).read_text("utf-8")), f"{file} does not name {name}"
 
@@ -79,7 +80,7 @@ def _check(page: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SMALL])
 def test_a_program_runs(name: str) -> None:
     if name in NEEDED and shutil.which(NEEDED[name]) is None:
         pytest.skip(f"{NEEDED[name]} is not on PATH")

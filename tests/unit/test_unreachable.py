@@ -142,7 +142,7 @@ def test_a_process_group_goes_to_gloo_and_says_so_first(nobody: int, tmp_path: P
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("where", ["nobody", "silent"])
+@pytest.mark.parametrize("where", [pytest.param("nobody", marks=pytest.mark.slow), "silent"])
 def test_a_gnn_through_a_switch(where: str, nobody: int, silent: str) -> None:
     """Every rank ends with the same line, before a model has run."""
     pytest.importorskip("torch")
@@ -155,7 +155,7 @@ def test_a_gnn_through_a_switch(where: str, nobody: int, silent: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("ranks", [0, 2])
+@pytest.mark.parametrize("ranks", [0, pytest.param(2, marks=pytest.mark.slow)])
 def test_train(nobody: int, ranks: int) -> None:
     """As one command, and as ranks that torchrun started: a line each."""
     pytest.importorskip("torch")

@@ -36,6 +36,7 @@ class ThreadGroup(Group):
         self.rank, self.size = rank, len(slots)
         self.transport: Callable[[Callable[[], None]], None] = lambda deliver: deliver()
         self._slots, self._barrier = slots, barrier
+        self._boxes: dict[int, Mailbox] = {}
 
     def _all(self, item: Any) -> list[Any]:
         self._slots[self.rank] = item
@@ -69,14 +70,16 @@ class ThreadGroup(Group):
 
     def mailbox(self, timeout_s: float, link_bps: float | None) -> Mailbox:  # noqa: ARG002
         """Messages through shared memory, independent of the rate."""
-        boxes = self._all({})[0]
-        box = MemoryMailbox(self.rank, boxes, timeout_s, self.transport)
+        self._boxes = self._all({})[0]
+        box = MemoryMailbox(self.rank, self._boxes, timeout_s, self.transport)
         self._all(None)  # nobody posts to a worker that has none yet
         return box
 
     def abort(self) -> None:
         """Let no other worker wait for this one."""
         self._barrier.abort()
+        for box in list(self._boxes.values()):
+            box.fail(RuntimeError(f"worker {self.rank} is gone"))
 
 
 def run_group(size: int, work: Callable[[ThreadGroup], T]) -> list[T]:

@@ -101,7 +101,7 @@ def _far_end(launcher: list[str], *arguments: str) -> Iterator[tuple[subprocess.
 def _play(transport: str, link: str, process: subprocess.Popen[str], size: int, seconds: float, seed: int) -> LinkRate:
     with closing(open_io(link)) as io:
         sent, arrived, took = _send(io, size, seconds, seed)
-        _drain(io, sent)
+        _drain(io, sent, arrived)
     _pipe(process.stdin).close()
     counts: dict[str, Any] = json.loads(_pipe(process.stdout).readline())
     return LinkRate(transport, size, arrived, took, sent - counts["received"])
@@ -131,9 +131,8 @@ def _send(io: FrameIO, size: int, seconds: float, seed: int) -> tuple[int, int, 
     return sent, arrived, last - start
 
 
-def _drain(io: FrameIO, sent: int) -> None:
+def _drain(io: FrameIO, sent: int, arrived: int) -> None:
     """Wait until all frames have arrived, or no more arrive."""
-    arrived = 0
     while arrived < sent and len(batch := io.receive(_TIMEOUT_S)):
         arrived = reported(batch, arrived)
 

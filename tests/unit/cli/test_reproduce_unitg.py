@@ -42,7 +42,7 @@ def test_by_simulator(tmp_path: Path) -> None:
     "name",
     [
         "unitg/table5.1",
-        "unitg/fig5.11",
+        pytest.param("unitg/fig5.11", marks=pytest.mark.slow),
         "unitg/fig5.12",
         pytest.param("unitg/fig5.6", marks=pytest.mark.slow),
         pytest.param("unitg/table5.2", marks=pytest.mark.slow),

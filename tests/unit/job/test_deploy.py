@@ -73,9 +73,8 @@ def graph_job(tmp_path_factory) -> JobSettings:
 SLOW = pytest.mark.slow
 MOMENTS = [
     ("all-reduce", "apply"),
-    ("all-reduce", "undo"),
     ("SwitchGNN", "applied"),
-    *(pytest.param("all-reduce", when, marks=SLOW) for when in ("applied", "undone")),
+    *(pytest.param("all-reduce", when, marks=SLOW) for when in ("undo", "applied", "undone")),
     *(pytest.param("SwitchGNN", when, marks=SLOW) for when in ("apply", "undo", "undone")),
 ]
 
@@ -122,7 +121,7 @@ def test_a_failure_inside_a_step_of_switchgnn(lab, states, graph_job, tmp_path, 
     assert states() == before
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_programs_that_leave_no_room_for_each_other_are_refused(lab, states, job, graph_job, tmp_path):
     before = states()
     with deployed(graph_job, lab, ["switchgnn"], tmp_path) as there:

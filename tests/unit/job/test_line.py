@@ -77,7 +77,7 @@ def test_whoever_is_admitted_or_gives_up_leaves(switches, become):
             assert ledger.line == {}
 
 
-@pytest.mark.full
+@pytest.mark.slow
 def test_a_small_job_does_not_overtake_a_large_one_that_waits(lab, states, job, tmp_path, monkeypatch):
     """There is room for the small one all the time; the large one gets its room and then the small one."""
     before = states()

@@ -56,7 +56,15 @@ def test_any_number_of_cores_gives_the_same(shape, links, spray):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("control", [None, Dctcp(), Swift(), Hpcc()], ids=["none", "dctcp", "swift", "hpcc"])
+@pytest.mark.parametrize(
+    "control",
+    [
+        pytest.param(None, id="none", marks=pytest.mark.slow),
+        pytest.param(Dctcp(), id="dctcp"),
+        pytest.param(Swift(), id="swift", marks=pytest.mark.slow),
+        pytest.param(Hpcc(), id="hpcc", marks=pytest.mark.slow),
+    ],
+)
 def test_a_divided_star_is_the_whole_one(control):
     """Some hosts for each core, more than one flow each, answers, a queue that is watched, drops and losses."""
     topology = star(11, LOSSY)

@@ -10,6 +10,7 @@ from triton_interpreter import interpreted
 pytestmark = pytest.mark.full
 
 
+@pytest.mark.slow
 def test_outputs_and_gradients_of_all_kinds_of_patterns_are_those_of_pytorch() -> None:
     pytest.importorskip("triton")
     interpreted("triton_attention.py", "cpu")

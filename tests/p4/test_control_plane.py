@@ -199,3 +199,23 @@ def test_the_cost_of_a_packet_does_not_depend_on_the_batch(make_switch: MakeSwit
     seconds(count)
     small, large = (min(seconds(packets) for _ in range(3)) for packets in (count // 20, count))
     assert large < 4 * small
+
+
+TIMED = load_text(
+    program(
+        "timed.apply();",
+        local="""
+    action to(bit<9> port) { sm.egress_spec = port; }
+    table timed { key = { hdr.h.a: exact; } actions = { to; NoAction; } support_timeout = true; }
+""",
+    )
+)
+
+
+def test_hits_of_a_table_with_a_time_out_are_noted_and_not_counted(make_switch: MakeSwitch) -> None:
+    switch = make_switch(TIMED)
+    switch.tables["I.timed"].insert(TableEntry((Exact(7),), to(3), last_hit_us=-1))
+    assert switch.process_one(0, bytes([7, 0, 0, 0]))
+    (entry,) = switch.tables["I.timed"].entries
+    assert (entry.packets, entry.bytes) == (0, 0)
+    assert entry.last_hit_us >= 0

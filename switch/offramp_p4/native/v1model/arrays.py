@@ -121,8 +121,10 @@ def _direct_read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
 def on_hit(target: NativeV1Target, g: Emitter, table: ir.MatchTable, entry: Value) -> None:
     """Write what the direct counter and the direct meter of ``table`` do when ``entry`` has matched."""
     words, index = target.plan.tables[table].words, g.b.sub(entry, i64(1))
-    if isinstance(table.properties.get("counters"), ir.ExternInstance) or supports_timeout(table):
+    if isinstance(table.properties.get("counters"), ir.ExternInstance):
         counts.count_entry(g, words, entry, field(g, LENGTH.name))
+    elif supports_timeout(table):
+        counts.touch_entry(g, words, entry)
     meter = table.properties.get("meters")
     if isinstance(meter, ir.ExternInstance):
         kind = target.objects.of[meter].kind

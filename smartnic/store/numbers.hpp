@@ -10,13 +10,12 @@
 
 namespace offramp::store {
 
-// All of the text has to be the number, as it would be written again: no plus sign, no leading zeros or spaces.
+// All of the text has to be the number, as it would be written again: no plus sign, no leading zeros or spaces, no -0.
 template <typename T>
 [[nodiscard]] inline bool parse_number(std::string_view text, T& to) {
     const auto [stop, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
     if (fault != std::errc{} || stop != text.data() + text.size()) return false;
-    const std::string_view digits = text.substr(text[0] == '-');
-    return digits.size() == 1 || (!digits.empty() && digits[0] != '0');
+    return text == "0" || text[text[0] == '-'] != '0';
 }
 
 template <typename T>

@@ -92,6 +92,8 @@ void hello(Call& call) {
 void select(Call& call) {
     std::int64_t number = 0;
     if (!parse_number(call[1], number)) return call.out.error(no_integer);
+    if (number != static_cast<std::int32_t>(number))
+        return call.out.error("ERR value is out of range, value must between -2147483648 and 2147483647");
     number == 0 ? call.out.ok() : call.out.error("ERR DB index is out of range");
 }
 

@@ -46,12 +46,12 @@ bool when(Call& call, When& to) {
 
 void expire_at(Call& call, bool seconds, bool from_now) {
     When only;
+    if (!when(call, only)) return;
     std::int64_t number = 0;
     if (!parse_number(call[2], number)) return call.out.error(no_integer);
     const std::int64_t factor = seconds ? 1000 : 1, start = from_now ? call.store().now_ms() : 0;
     std::int64_t end = 0;
     if (__builtin_mul_overflow(number, factor, &end) || __builtin_add_overflow(end, start, &end)) return answer_bad_expiry(call);
-    if (!when(call, only)) return;
     Entry* entry = call.store().find(call[1]);
     if (entry == nullptr) return call.out.integer(0);
     const bool ends = entry->expires_ms != 0;
@@ -105,9 +105,10 @@ bool scan_options(Call& call, ScanOptions& to) {
         if (same_word(call[i], "MATCH")) {
             to.pattern = call[i + 1];
         } else if (same_word(call[i], "COUNT")) {
-            if (!parse_number(call[i + 1], to.count)) return call.out.error(no_integer), false;
-            if (to.count == 0) return call.out.error(bad_syntax), false;
-            to.count = std::min(to.count, most_scanned);
+            std::int64_t count = 0;
+            if (!parse_number(call[i + 1], count)) return call.out.error(no_integer), false;
+            if (count < 1) return call.out.error(bad_syntax), false;
+            to.count = std::min(static_cast<std::size_t>(count), most_scanned);
         } else if (same_word(call[i], "TYPE")) {
             to.other_type = !same_word(call[i + 1], "STRING");
         } else {

@@ -24,6 +24,7 @@ std::size_t header(std::string_view in, std::size_t at, long& number) {
     }
     if (place + 1 >= in.size()) return place == in.size() || in[place] == '\r' ? 0 : std::string_view::npos;
     if (place == first || in[place] != '\r' || in[place + 1] != '\n') return std::string_view::npos;
+    if (in[first] == '0' && (negative || place - first > 1)) return std::string_view::npos;
     if (negative) number = -number;
     return place + 2;
 }

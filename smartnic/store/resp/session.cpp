@@ -21,6 +21,14 @@ std::string shown(std::string_view text) {
     return printable;
 }
 
+std::string unknown(const std::vector<std::string_view>& words) {
+    constexpr std::size_t most = 128;
+    std::string arguments;
+    for (std::size_t i = 1; i < words.size() && arguments.size() < most; ++i)
+        arguments += "'" + shown(words[i].substr(0, most - arguments.size())) + "' ";
+    return "ERR unknown command '" + shown(words[0]) + "', with args beginning with: " + arguments;
+}
+
 }  // namespace
 
 RespSession::RespSession(Service& service, bool trusted) : service_(service), trusted_(trusted) {
@@ -116,7 +124,7 @@ void RespSession::run(std::string& out) {
             ++service_.totals.protocol_errors;
             return end();
         }
-        return refuse(reply, command == nullptr ? "ERR unknown command '" + shown(words[0]) + "'"
+        return refuse(reply, command == nullptr ? unknown(words)
                                                 : std::string("ERR wrong number of arguments for '") + command->name + "' command");
     }
     if (!proved_ && (command->flags & open) == 0) return refuse(reply, "NOAUTH Authentication required.");

@@ -70,6 +70,9 @@ def test_values_and_keys_that_are_too_long() -> None:
     [
         (b"*1\r\n$-5\r\n", b"-ERR Protocol error: invalid bulk length"),
         (b"*99999999\r\n", b"-ERR Protocol error: invalid multibulk length"),
+        (b"*01\r\n$4\r\nPING\r\n", b"-ERR Protocol error: invalid multibulk length"),
+        (b"*-0\r\n", b"-ERR Protocol error: invalid multibulk length"),
+        (b"*1\r\n$04\r\nPING\r\n", b"-ERR Protocol error: invalid bulk length"),
         (b"*1\r\n$99999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
         (b"*1\r\n$9999999999999999999\r\n", b"-ERR Protocol error: invalid bulk length"),
         (b"*1\r\nGET\r\n", b"-ERR Protocol error: expected '$', got 'G'"),

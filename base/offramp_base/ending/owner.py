@@ -19,6 +19,8 @@ PREFIX: Final = "offramp-"
 PATTERN: Final = r"(\d{1,10})\.([0-9a-f]{1,16})\.([0-9a-f]{8})"
 _OWNED: Final = re.compile(rf"{PREFIX}{PATTERN}-")
 _DEAD: Final = frozenset("ZX")
+_EXITING: Final = 0x4  # PF_EXITING among a process's flags: its memory may take the kernel seconds to free
+_KILLED: Final = 1 << 8  # SIGKILL among its pending signals: it runs no instruction any more
 
 
 def owned_name() -> str:
@@ -57,10 +59,11 @@ def owner_of(pid: int) -> str:
 
 
 def _started(pid: int) -> int | None:
-    """Start time of a process in ticks since boot (proc(5), field 22); None if it has ended, waited for or not."""
+    """Start time of a process in ticks since boot (proc(5), field 22); None if it has ended or is about to."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-        return None if fields[0] in _DEAD else int(fields[19])
+        ended = fields[0] in _DEAD or int(fields[6]) & _EXITING or int(fields[28]) & _KILLED
+        return None if ended else int(fields[19])
     except (OSError, IndexError, ValueError):
         return None
 

@@ -16,7 +16,7 @@ import pytest
 
 from offramp_base.ending import left
 from offramp_base.ending.left import namespaces, sweep, temporary_folder
-from offramp_base.ending.owner import is_left, owned_name, owner
+from offramp_base.ending.owner import is_left, is_process, owned_name, owner, owner_of
 from offramp_base.iproute import NAMESPACES, ip
 
 
@@ -119,3 +119,14 @@ def test_namespaces_of_the_dead_are_removed() -> None:
         assert not (NAMESPACES / name).exists()
         assert all((NAMESPACES / each).exists() for each in mine)
     assert not any((NAMESPACES / each).exists() for each in mine)
+
+
+def test_a_process_that_has_been_killed_has_ended_though_its_memory_is_still_being_freed() -> None:
+    code = "import sys; held = bytearray(b'x') * (256 << 20); sys.stdout.write('ready\\n'); sys.stdout.flush(); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        name = owner_of(process.pid)
+        assert is_process(name)
+        process.kill()
+        assert not is_process(name)

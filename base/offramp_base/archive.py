@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import struct
+import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,6 +26,8 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 _DEFLATE_RATIO = 1040  # a deflated byte stands for at most 1032
 _TEXT_BYTES = 1 << 20  # of one string: they are names and settings
+_LOCAL_HEADER = "<26xHH"  # of a member of a zip file: the lengths of its name and of what else is before its bytes
+_PIECE = 1 << 24
 
 
 class Archive:
@@ -73,6 +78,36 @@ class Archive:
         Raises:
             OfframpError: it is missing, damaged, beyond memory, or of another type or number of dimensions.
         """
+        self._expect(field, kinds, dimensions)
+        return self.values(field)
+
+    def mapped(self, field: str, kinds: str, dimensions: int) -> npt.NDArray[Any]:
+        """As :meth:`read`, but mapped and read-only, so that it may be larger than memory.
+
+        A field that is compressed is first written to a file without a name in the folder of temporary files.
+
+        Raises:
+            OfframpError: as :meth:`read`, but for memory; or the file system has no room.
+        """
+        self._expect(field, kinds, dimensions)
+        where, info = f"{self.path}: {field}", self._fields[field]
+        if info.compress_type == zipfile.ZIP_STORED:
+            with _readable(where), open_regular(self.path) as file:
+                file.seek(info.header_offset)
+                file.seek(sum(struct.unpack(_LOCAL_HEADER, file.read(struct.calcsize(_LOCAL_HEADER)))), os.SEEK_CUR)
+                return _map(file, info.file_size)
+        folder = tempfile.gettempdir()
+        free = shutil.disk_usage(folder).free
+        if info.file_size > free:
+            raise OfframpError(
+                f"{where}: needs {info.file_size / 1e9:.1f} GB in {folder}, {free / 1e9:.1f} GB are free"
+            )
+        with _readable(where), self._zip.open(info) as member, tempfile.TemporaryFile(dir=folder) as file:
+            shutil.copyfileobj(member, file, _PIECE)
+            file.seek(0)
+            return _map(file, info.file_size)
+
+    def _expect(self, field: str, kinds: str, dimensions: int) -> None:
         shape, dtype = self.header(field)
         where = f"{self.path}: {field}"
         if dtype.kind not in kinds or len(shape) != dimensions:
@@ -81,7 +116,6 @@ class Archive:
             )
         if dtype.kind in "US" and dtype.itemsize > _TEXT_BYTES:
             raise OfframpError(f"{where}: {dtype.itemsize} bytes of text, expected at most {_TEXT_BYTES}")
-        return self.values(field)
 
     def integers(self, field: str, dimensions: int = 1) -> npt.NDArray[np.int64]:
         """Integer field as int64.
@@ -156,6 +190,13 @@ def _readable(where: str, expected: str = "cannot be read") -> Iterator[None]:
 
 def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of an array in a file of ``size`` bytes, which must be as many as they need."""
+    shape, _, dtype = _layout(file, size)
+    return shape, dtype
+
+
+def _layout(file: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape of an array in the next ``size`` bytes, whether its first index runs fastest, and its type."""
+    start = file.tell()
     version = np.lib.format.read_magic(file)
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -163,15 +204,23 @@ def _header(file: IO[bytes], size: int) -> tuple[tuple[int, ...], np.dtype[Any]]
     }
     if version not in readers:
         raise ValueError(f"version {version[0]}.{version[1]} of the format is for arrays with named fields")
-    shape, _, dtype = readers[version](file)
+    shape, first_fastest, dtype = readers[version](file)
     if dtype.hasobject:
         raise ValueError("Object arrays cannot be loaded")
     if any(length < 0 for length in shape):
         raise ValueError("a negative length")
-    needed = file.tell() + dtype.itemsize * math.prod(shape)
+    needed = file.tell() - start + dtype.itemsize * math.prod(shape)
     if needed != size:
         raise ValueError(f"{size} bytes, where shape {shape} of {dtype} needs {needed}")
-    return shape, dtype
+    return shape, first_fastest, dtype
+
+
+def _map(file: IO[bytes], size: int) -> npt.NDArray[Any]:
+    """The array in the next ``size`` bytes of a file, mapped for reading."""
+    shape, first_fastest, dtype = _layout(file, size)
+    if not math.prod(shape):
+        return np.zeros(shape, dtype)  # nothing cannot be mapped
+    return np.memmap(file, dtype, "r", file.tell(), shape, "F" if first_fastest else "C")
 
 
 def _array(file: IO[bytes]) -> npt.NDArray[Any]:

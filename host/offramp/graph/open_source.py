@@ -7,7 +7,6 @@ data sets, OGB's raw files, or what :func:`offramp.graph.load.load` reads, whose
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,15 +20,8 @@ from offramp.graph.distdgl import open_distdgl
 from offramp.graph.graphbolt import METADATA, open_graphbolt
 from offramp.graph.load import load
 from offramp.graph.musae import is_musae
-from offramp.graph.open_typed import (
-    is_typed_folder,
-    is_typed_ogb,
-    labels_of,
-    mask_name,
-    open_hetero_data,
-    open_typed_folder,
-    open_typed_ogb,
-)
+from offramp.graph.ogb import is_ogb, is_typed_ogb, open_ogb, open_typed_ogb
+from offramp.graph.open_typed import is_typed_folder, open_hetero_data, open_typed_folder
 from offramp.graph.pyg_partition import META, open_pyg_partition
 from offramp.graph.source import CHUNK, GraphSource, in_memory
 from offramp.graph.torch_file import load_torch_file
@@ -64,7 +56,7 @@ def open_source(spec: str, seed: int = 0) -> GraphSource | TypedSource:
     if path.is_dir() and is_typed_folder(path):
         return open_typed_folder(path)
     if path.is_dir() and not is_musae(path):
-        return _ogb(path) if (path / "raw" / "edge.csv.gz").exists() else _arrays(path)
+        return open_ogb(path) if is_ogb(path) else _arrays(path)
     graph = load(spec, seed)
     fields = {"x": graph.features, "y": graph.labels}
     fields |= {f"{name}_mask": getattr(graph, name) for name in ("train", "val", "test")}
@@ -81,7 +73,7 @@ def _mapped(path: Path) -> Any:
 def _arrays(path: Path) -> GraphSource:
     """``edge_index.npy`` of shape (2, edges), ``edge_*.npy`` and ``*.npy`` with one row for each vertex."""
     if not (path / "edge_index.npy").exists():
-        raise OfframpError(f"{path}: expected edge_index.npy, or raw/edge.csv.gz of OGB")
+        raise OfframpError(f"{path}: expected edge_index.npy, or raw/edge.csv.gz or raw/data.npz of OGB")
     index = _mapped(path / "edge_index.npy")
     if index.ndim != 2 or index.shape[0] != 2 or index.dtype.kind not in "iu":
         raise OfframpError(f"{path}/edge_index.npy: expected integers of shape (2, edges), got shape {index.shape}")
@@ -163,28 +155,3 @@ def _pyg_file(path: Path) -> GraphSource | TypedSource:
     of_edges = {name: values for name, values in arrays.items() if name.startswith("edge_") and len(values) == len(u)}
     of_vertices = {name: each for name, each in arrays.items() if name not in of_edges and len(each) == count}
     return in_memory(path.stem, count, u, v, of_vertices, of_edges)
-
-
-def _ogb(path: Path) -> GraphSource:
-    """OGB's node property data sets as downloaded: ``raw/*.csv.gz``, ``split/*/*.csv.gz``."""
-
-    def table(name: str, dtype: str) -> Any:
-        with gzip.open(path / name, "rt") as file:
-            return np.loadtxt(file, dtype=dtype, delimiter=",", ndmin=2)
-
-    edges = table("raw/edge.csv.gz", "int64")
-    count = int(table("raw/num-node-list.csv.gz", "int64").sum())
-    fields: dict[str, Any] = {}
-    if (path / "raw/node-feat.csv.gz").exists():
-        fields["x"] = table("raw/node-feat.csv.gz", "float32")
-    if (path / "raw/node-label.csv.gz").exists():
-        labels = table("raw/node-label.csv.gz", "float64")
-        fields["y"] = labels_of(labels)
-    for split in sorted((path / "split").glob("*/*.csv.gz")):
-        mask = np.zeros(count, np.bool_)
-        mask[table(str(split.relative_to(path)), "int64").ravel()] = True
-        fields[f"{mask_name(split)}_mask"] = mask
-    of_edges = (
-        {"edge_attr": table("raw/edge-feat.csv.gz", "float32")} if (path / "raw/edge-feat.csv.gz").exists() else {}
-    )
-    return in_memory(path.name, count, edges[:, 0], edges[:, 1], fields, of_edges)

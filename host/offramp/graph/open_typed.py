@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs of several types from files: PyG's ``HeteroData``, folders of arrays, OGB's raw files."""
+"""Graphs of several types from files: PyG's ``HeteroData`` and folders of arrays."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,6 @@ from offramp_base.errors import OfframpError
 
 BETWEEN: Final = "__"
 """Separator in the name of a folder of edges, between the types of its ends and its own."""
-_OGB_BETWEEN: Final = "___"
 
 
 def open_hetero_data(path: Path, data: Any) -> TypedSource:
@@ -70,55 +68,6 @@ def open_typed_folder(path: Path) -> TypedSource:
     return typed_in_memory(path.name, counts, vertices, edges)
 
 
-def is_typed_ogb(path: Path) -> bool:
-    """Whether a folder has OGB's raw files of a graph of several types."""
-    return (path / "raw" / "triplet-list.csv.gz").exists()
-
-
-def open_typed_ogb(path: Path) -> TypedSource:
-    """OGB's heterogeneous node property data sets (``ogbn-mag``) as downloaded.
-
-    Raises:
-        OfframpError: a file that is missing or malformed.
-    """
-    raw = path / "raw"
-    names, sizes = _words(raw / "num-node-dict.csv.gz")[:2]
-    counts = {name: int(size) for name, size in zip(names, sizes, strict=True)}
-    vertices: dict[str, dict[str, Any]] = {name: {} for name in counts}
-    for name, fields in vertices.items():
-        for file, field, dtype in (("feat", "x", "float32"), ("label", "y", "float64"), ("year", "year", "int64")):
-            table = raw / f"node-{file}" / name / f"node-{file}.csv.gz"
-            if not table.exists():
-                table = raw / f"node_{file}" / name / f"node_{file}.csv.gz"
-            if table.exists():
-                fields[field] = _table(table, dtype)
-        if "y" in fields:
-            fields["y"] = labels_of(fields["y"])
-        for split in sorted((path / "split").glob(f"*/{name}/*.csv.gz")):
-            mask = np.zeros(counts[name], np.bool_)
-            mask[_table(split, "int64").ravel()] = True
-            fields[f"{mask_name(split)}_mask"] = mask
-    edges: dict[EdgeType, dict[str, Any]] = {}
-    for source, relation, target in _words(raw / "triplet-list.csv.gz"):
-        folder = raw / "relations" / _OGB_BETWEEN.join((source, relation, target))
-        columns: dict[str, Any] = {"edge_index": _table(folder / "edge.csv.gz", "int64").T}
-        if (folder / "edge-feat.csv.gz").exists():
-            columns["edge_attr"] = _table(folder / "edge-feat.csv.gz", "float32")
-        edges[source, relation, target] = columns
-    return typed_in_memory(path.name, counts, vertices, edges)
-
-
-def labels_of(table: Any) -> Any:
-    """OGB's labels: one column is classes, -1 where there is none; several are several to a vertex."""
-    return np.nan_to_num(table, nan=-1).astype(np.int64).squeeze(1) if table.shape[1] == 1 else table
-
-
-def mask_name(split: Path) -> str:
-    """PyG's word for OGB's part of a split."""
-    stem = split.name.partition(".")[0]
-    return {"valid": "val"}.get(stem, stem)
-
-
 def _count(where: str, declared: Any, arrays: dict[str, Any]) -> int:
     """Vertices: as told, or the rows of features, or of anything.
 
@@ -140,20 +89,3 @@ def _mapped(path: Path) -> Any:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise OfframpError(f"{path}: expected an array: {error}") from None
-
-
-def _table(path: Path, dtype: str) -> Any:
-    try:
-        with gzip.open(path, "rt") as file:
-            return np.loadtxt(file, dtype=dtype, delimiter=",", ndmin=2)
-    except (OSError, ValueError, EOFError) as error:
-        raise OfframpError(f"{path}: expected a table of numbers: {error}") from None
-
-
-def _words(path: Path) -> list[list[str]]:
-    """Rows of words between commas."""
-    try:
-        with gzip.open(path, "rt") as file:
-            return [line.strip().split(",") for line in file if line.strip()]
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise OfframpError(f"{path}: expected a table of words: {error}") from None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import numpy as np
@@ -108,25 +107,6 @@ def test_a_folder_of_arrays(tmp_path):
     np.save(tmp_path / "y.npy", np.zeros(7))
     with pytest.raises(OfframpError, match="expected 200 rows, one for each vertex, got 7"):
         open_source(str(tmp_path))
-
-
-def test_ogbs_raw_files(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "split" / "time").mkdir(parents=True)
-    files = {
-        "raw/edge.csv.gz": "0,1\n2,1\n",
-        "raw/num-node-list.csv.gz": "3\n",
-        "raw/node-feat.csv.gz": "1,2\n3,4\n5,6\n",
-        "raw/node-label.csv.gz": "0\nnan\n1\n",
-        "split/time/valid.csv.gz": "2\n",
-    }
-    for name, text in files.items():
-        with gzip.open(tmp_path / name, "wt") as file:
-            file.write(text)
-    graph = open_source(str(tmp_path))
-    assert pairs(graph).tolist() == [[0, 2], [1, 1]]
-    assert graph.vertex_fields["y"].tolist() == [0, -1, 1]
-    assert graph.vertex_fields["val_mask"].tolist() == [False, False, True]
 
 
 def test_parquet(tmp_path):

@@ -4,6 +4,9 @@
 A control group limits all memory that is charged to the process from then on, page cache included, which the kernel
 gives back under pressure (v2: ``memory.max``, v1: ``memory.limit_in_bytes``). Where none can be made, ``RLIMIT_DATA``
 limits private memory alone, and the peak is that of the resident set, pages of mapped files included.
+
+The kernel kills a process that needs more than its group has. Whoever started it learns that from :func:`exceeded`,
+which also removes the group.
 """
 
 from __future__ import annotations
@@ -16,12 +19,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from offramp_base.ending.owner import is_left, owned_name
 from offramp_base.errors import OfframpError
 
 ROOT: Final = Path("/sys/fs/cgroup")
 LEAST: Final = 8 << 20
 """Least budget of a process, in bytes: threads and messages take some MB."""
 _FILES: Final = {"memory.max": "memory.peak", "memory.limit_in_bytes": "memory.max_usage_in_bytes"}
+_KILLS: Final = ("memory.events", "memory.oom_control")
+_NAME: Final = "memory"
 
 
 class MemoryBudget(ABC):
@@ -99,14 +105,27 @@ def open_budget(budget: int | None, root: Path = ROOT) -> Iterator[MemoryBudget 
         limit.end()
 
 
+def exceeded(pid: int, root: Path = ROOT) -> int | None:
+    """The budget of a process that the kernel killed for needing more, in bytes, else None. Removes its group."""
+    for parent, limit in _places(root):
+        for folder in parent.glob(f"offramp-{pid}.*-{_NAME}"):
+            words = [line.split() for name in _KILLS if (folder / name).exists() for line in _lines(folder / name)]
+            budget = int((folder / limit).read_text("ascii"))
+            with suppress(OSError):
+                folder.rmdir()
+            return budget if any(int(count) for what, count in words if what == "oom_kill") else None
+    return None
+
+
 @contextmanager
 def _group(root: Path) -> Iterator[tuple[Path, str] | None]:
     """A new control group and the file of its limit; the process leaves it at the end. None if none can be made."""
-    for parent, limit in (
-        (_own(root, "memory", root / "memory"), "memory.limit_in_bytes"),
-        (_own(root, "", root), "memory.max"),
-    ):
-        folder = parent / f"offramp-{os.getpid()}"
+    for parent, limit in _places(root):
+        for left in parent.glob(f"offramp-*-{_NAME}"):
+            if is_left(left.name):
+                with suppress(OSError):
+                    left.rmdir()
+        folder = parent / f"{owned_name()}{_NAME}"
         with suppress(OSError):
             folder.mkdir()
         if not (folder / limit).exists() or not os.access(folder / limit, os.W_OK):
@@ -123,10 +142,18 @@ def _group(root: Path) -> Iterator[tuple[Path, str] | None]:
     yield None
 
 
+def _places(root: Path) -> list[tuple[Path, str]]:
+    """Where groups of this process can be made, and the file of their limit."""
+    return [
+        (_own(root, "memory", root / "memory"), "memory.limit_in_bytes"),
+        (_own(root, "", root), "memory.max"),
+    ]
+
+
 def _own(root: Path, controller: str, mount: Path) -> Path:
     """This process's group in the hierarchy of a controller; the unified one has no name."""
     with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text("ascii").splitlines():
+        for line in _lines(Path("/proc/self/cgroup")):
             _, names, path = line.split(":", 2)
             if controller in names.split(",") and (mount / path.lstrip("/")).is_dir():
                 return mount / path.lstrip("/")
@@ -135,5 +162,9 @@ def _own(root: Path, controller: str, mount: Path) -> Path:
 
 def _status(field: str) -> int:
     """A field of this process's status, in bytes."""
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    lines = _lines(Path("/proc/self/status"))
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text("ascii").splitlines()

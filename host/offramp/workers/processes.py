@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 import traceback
@@ -14,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from offramp.workers.budget import exceeded
 from offramp.workers.place import find_place
 from offramp_base.ending import reliance
 from offramp_base.ending.children import ended_as, ends_with_parent, fork_server, is_stopped, servers_folder
@@ -185,6 +187,8 @@ def _end(processes: list[BaseProcess]) -> None:
         process.kill()  # they hold nothing, and a stopped one would ignore any other signal
     for process in processes:
         process.join()
+        if process.pid is not None:
+            exceeded(process.pid)  # one that is killed leaves its group
 
 
 class _Stopped:
@@ -205,6 +209,9 @@ class _Stopped:
 
 def _death(process: BaseProcess, name: str) -> str:
     process.join(STOP_SECONDS)
+    budget = exceeded(process.pid) if process.exitcode == -signal.SIGKILL and process.pid is not None else None
+    if budget is not None:
+        return f"{name} needs more memory than the {budget / 1e6:g} MB that it may take; the run has ended"
     ended = ended_as(name, process.exitcode)
     return f"{ended}; the run has ended" if "killed" in ended else f"{ended} before its result; the run has ended"
 

@@ -66,6 +66,18 @@ def test_one_failing_worker_ends_the_run_with_one_line(work, name: str, culprit:
     assert not multiprocessing.active_children()
 
 
+def test_a_worker_beyond_its_memory_is_named_with_its_budget_and_leaves_no_group(work) -> None:
+    limits: list[str] = []
+    try:
+        run_workers(work.need_more, [1, 1], limits.append)
+    except OfframpError as error:
+        message = str(error)
+    if not limits[0].startswith("control group"):
+        pytest.skip("no control group of memory can be made")
+    assert message == "worker 1 needs more memory than the 16.7772 MB that it may take; the run has ended"
+    assert not list(Path("/sys/fs/cgroup").rglob("offramp-*-memory"))
+
+
 def test_a_stopped_worker_is_named_once_patience_ends(work) -> None:
     with pytest.raises(OfframpError, match=r"worker 1 is stopped, and has not gone on for 0\.5 s; the run has ended"):
         run_workers(work.stop, [1, 1], lambda _: None, timeout_s=0.5)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from offramp.workers import budget
-from offramp.workers.budget import LEAST, open_budget
+from offramp.workers.budget import LEAST, exceeded, open_budget
+from offramp_base.ending.owner import owned_name, owner_of
 from offramp_base.errors import OfframpError
 
 
@@ -29,7 +30,7 @@ def test_a_group_has_the_limit_this_process_and_a_peak(
 ) -> None:
     parent = tmp_path / "memory" if limit == "memory.limit_in_bytes" else tmp_path
     parent.mkdir(exist_ok=True)
-    group = parent / f"offramp-{os.getpid()}"
+    group = parent / f"{owned_name()}memory"
     group.mkdir()  # as the kernel does: a new folder has its files
     for name in (limit, peak):
         (group / name).write_text("12345")
@@ -41,6 +42,37 @@ def test_a_group_has_the_limit_this_process_and_a_peak(
         assert (group / limit).read_text() == str(LEAST)
         assert (group / "cgroup.procs").read_text() == str(os.getpid())
     assert (parent / "cgroup.procs").read_text() == str(os.getpid())  # it has left
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(
+    ("limit", "events"), [("memory.limit_in_bytes", "memory.oom_control"), ("memory.max", "memory.events")]
+)
+@pytest.mark.parametrize(("kills", "budget_of_it"), [(1, 100), (0, None)])
+def test_a_process_that_the_kernel_killed_for_its_memory_is_told_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, events: str, kills: int, budget_of_it: int | None
+) -> None:
+    parent = tmp_path / "memory" if limit == "memory.limit_in_bytes" else tmp_path
+    group = parent / f"offramp-{owner_of(77)}-memory"
+    group.mkdir(parents=True)
+    (group / limit).write_text("100\n")
+    (group / events).write_text(f"low 0\noom {kills}\noom_kill {kills}\n")
+    monkeypatch.setattr(budget, "_own", lambda root, controller, mount: mount)
+    assert exceeded(77, tmp_path) == budget_of_it
+    assert exceeded(7, tmp_path) is None
+
+
+def test_groups_of_processes_that_have_ended_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    left, own = tmp_path / f"offramp-{owner_of(process.pid)}-memory", tmp_path / f"{owned_name()}memory"
+    left.mkdir()
+    monkeypatch.setattr(budget, "_own", lambda root, controller, mount: mount)
+    with open_budget(LEAST, tmp_path):
+        assert left.exists()
+    process.communicate(b"\n")
+    with open_budget(LEAST, tmp_path):
+        assert not left.exists()
+    assert not own.exists()
 
 
 _LIMITED = """

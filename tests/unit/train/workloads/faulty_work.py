@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from offramp.workers.budget import open_budget
 from offramp_base.errors import OfframpError
 
 
@@ -66,3 +67,12 @@ def read(group, item, report):
         report("reading")
         pipe.read()
     raise OfframpError(f"{item}: Broken pipe")
+
+
+def need_more(group, item, report):
+    """One worker needs more memory than its budget while the others wait for it."""
+    if group.rank == item:
+        with open_budget(16 << 20) as budget:
+            report(budget.by)
+            bytearray(b"x") * (64 << 20)
+    group.sum(torch.zeros(1))

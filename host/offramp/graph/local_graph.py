@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,34 +41,32 @@ class LocalGraph:
     masks: npt.NDArray[np.bool_]
 
 
-def split_graph(graph: Graph, owner: npt.NDArray[np.int32], workers: int) -> list[LocalGraph]:
-    """Cut the graph into the local graphs of all workers, in rank order.
+def split_graph(graph: Graph, owner: npt.NDArray[np.int32], workers: int) -> Iterator[LocalGraph]:
+    """Cut the graph into the local graphs of all workers, in rank order, one at a time: all may be beyond memory.
 
     Args:
         graph: the whole graph, undirected and without self loops.
         owner: ``(vertices,)`` worker of each vertex.
         workers: number of workers; those that own nothing get an empty share.
     """
-    n, degree = graph.vertices, graph.degrees
-    ones = np.ones(len(graph.indices), np.float32)
-    adjacency = sp.csr_matrix((ones, graph.indices, graph.indptr), shape=(n, n))
-    tails = np.repeat(np.arange(n), degree)
-    on_boundary = np.zeros(n, bool)
-    on_boundary[tails[owner[tails] != owner[graph.indices]]] = True
-    masks = np.stack([graph.train, graph.val, graph.test])
-    shares = []
+    degree, masks = graph.degrees, np.stack([graph.train, graph.val, graph.test])
+    position = np.zeros(graph.vertices, np.int32)
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker).astype(np.int64)
-        inner = adjacency[mine][:, mine] + sp.eye(len(mine), dtype=np.float32, format="csr")
-        shares.append(
-            LocalGraph(
-                vertices=mine,
-                adjacency=sp.csr_matrix(inner, dtype=np.float32),
-                degree=degree[mine],
-                boundary=np.flatnonzero(on_boundary[mine]).astype(np.int64),
-                features=graph.features[mine],
-                labels=graph.labels[mine],
-                masks=masks[:, mine],
-            )
+        position[mine] = np.arange(len(mine))
+        heads = graph.indices[np.repeat(owner == worker, degree)]
+        tails = np.repeat(np.arange(len(mine)), degree[mine])
+        here = owner[heads] == worker
+        loops = np.arange(len(mine))
+        ends = np.concatenate([tails[here], loops]), np.concatenate([position[heads[here]], loops])
+        adjacency = sp.csr_matrix((np.ones(len(ends[0]), np.float32), ends), shape=(len(mine), len(mine)))
+        adjacency.sort_indices()
+        yield LocalGraph(
+            vertices=mine,
+            adjacency=adjacency,
+            degree=degree[mine],
+            boundary=np.unique(tails[~here]),
+            features=graph.features[mine],
+            labels=graph.labels[mine],
+            masks=masks[:, mine],
         )
-    return shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,8 +72,11 @@ class PlannedRun:
 
     def jobs(self, links: Sequence[str]) -> list[WorkerJob]:
         """Every worker's job, in rank order; ``links`` are the workers' links to the switch."""
+        return list(self.each_job(links))
+
+    def each_job(self, links: Sequence[str]) -> Iterator[WorkerJob]:
+        """The jobs of :meth:`jobs` one at a time: those of a large graph need less memory so."""
         graph, boundary = self.graph, self.boundary
-        shares = split_graph(graph, boundary.owner, boundary.workers)
         by_halo_features = self.settings.by_halo_features
         way = PROPAGATORS.get(self.settings.propagator)
         halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
@@ -83,10 +86,10 @@ class PlannedRun:
         snapshots = self._snapshots(rows)
         plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
-        return [
-            WorkerJob(
+        for worker, local in enumerate(split_graph(graph, boundary.owner, boundary.workers)):
+            yield WorkerJob(
                 settings=self.settings,
-                local=shares[worker],
+                local=local,
                 widths=layer_widths(graph, self.settings),
                 counts=counts,
                 fan_in=int(boundary.need.max(initial=0)),
@@ -104,8 +107,6 @@ class PlannedRun:
                 facts=facts(graph, self.settings),
                 snapshot=snapshots[worker],
             )
-            for worker in range(boundary.workers)
-        ]
 
     def _snapshots(self, rows: list[HaloPlan] | None) -> list[TrainingSnapshot | None]:
         """The checkpoint for each worker: of a run whose steps are not those of any number of workers, with its own."""

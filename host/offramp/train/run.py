@@ -104,15 +104,14 @@ def train(
                 fabric = stack.enter_context(open_fabric())
                 fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES, acks=settings.acks)
                 links = fabric.links
-            jobs = planned.jobs(links)
             done: RankResult[Epoch, Traffic]
             if settings.worker_memory is None:
-                done = launcher.run(train_rank, jobs, WorkerJob, on_epoch)
+                done = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
             else:
                 if not launcher.starts:
                     raise SettingsError("worker_memory", "goes with workers that this command starts only")
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="offramp-")))
-                stored = [StoredJob.of(jobs.pop(0), folder / str(rank)) for rank in range(len(jobs))]
+                stored = [StoredJob.of(job, folder / str(rank)) for rank, job in enumerate(planned.each_job(links))]
                 done = launcher.run(train_stored_rank, stored, WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()
     return TrainingResult(planned.describe(), done.epochs, done.seconds, done.ranks, totals)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ _PREPARE_S = 120.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LAST_WORDS = 4000
 _MOST_DEATHS = 50  # of workers in one campaign; more say nothing new
-_WORKER_S = 300.0  # then a new process goes on: what leaks stays small, and little is lost when the run ends early
+_WORKER_S = 900.0  # then a new process goes on: what leaks stays small
 
 
 @dataclass
@@ -68,10 +68,14 @@ class Campaign:
     spent_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _progress: Progress | None = field(default=None, repr=False)
 
     @property
     def cases(self) -> int:
-        """Cases that were run."""
+        """Cases that were run, those of the worker under way among them."""
+        progress = self._progress
+        with contextlib.suppress(ValueError):  # it has been closed meanwhile
+            return self.next_case if progress is None else max(self.next_case, progress.read().case)
         return self.next_case
 
     def run(self, seconds: float, *, cases: int = 1 << 62) -> None:
@@ -89,9 +93,9 @@ class Campaign:
         """State for :meth:`restore`."""
         return {
             "seed": self.seed,
-            "cases": self.next_case,
+            "cases": self.cases,
             "seconds": round(self.spent_s, 3),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [asdict(finding) for finding in list(self.findings)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -106,6 +110,8 @@ class Campaign:
             (here / "cwd").mkdir()
             progress = Progress(here / "progress")
             stack.callback(progress.close)
+            stack.callback(setattr, self, "_progress", None)
+            self._progress = progress
             reader, writer = os.pipe()
             command = [
                 *(sys.executable, "-m", "fuzzing.worker", str(self.path.resolve()), "--seed", str(self.seed)),
@@ -126,8 +132,8 @@ class Campaign:
                     start_new_session=True,
                 )
             os.close(writer)
-            lines: list[str] = []
-            listener = threading.Thread(target=lambda: lines.extend(_lines(reader)))
+            ends: list[int] = []
+            listener = threading.Thread(target=lambda: ends.extend(self._ends_of(_lines(reader))))
             listener.start()
             try:
                 limit_s = _limit_s(self.path)
@@ -137,7 +143,8 @@ class Campaign:
                     os.killpg(process.pid, signal.SIGKILL)  # what a case started ends with it
                 process.wait()
                 listener.join()
-            if self._take(lines):
+            if ends:
+                self.next_case = ends[-1]
                 return False
             if self.stop.is_set():
                 self.next_case = max(self.next_case, progress.read().case)
@@ -163,19 +170,17 @@ class Campaign:
                 return True
         return False
 
-    def _take(self, lines: list[str]) -> bool:
-        """Count what a worker said; whether it came to its end."""
-        finished = False
+    def _ends_of(self, lines: Iterable[str]) -> Iterator[int]:
+        """Count what a worker says; the next case when it comes to its end."""
         for line in lines:
             try:
                 said = json.loads(line)
             except json.JSONDecodeError:  # cut off by its death
                 continue
             if "next" in said:
-                self.next_case, finished = said["next"], True
+                yield said["next"]
             else:
                 self._add(Finding(self.name, said["kind"], said["where"], self.seed, said["case"], said["text"]))
-        return finished
 
     def _died(self, progress: Progress, code: int, hung: bool, last_words: str, limit_s: float) -> None:
         at = progress.read()

@@ -72,5 +72,5 @@ def test_the_address_of_a_host() -> None:
     host: Any = SimpleNamespace(name="h1", mac="02:00:00:00:01:ff")
     assert mac_of(cluster, host) == 0x0200_0000_01FF
     host.mac = None
-    with pytest.raises(OfframpError, match="c.yaml:2: h1: expected mac"):
+    with pytest.raises(OfframpError, match=r"c\.yaml:2: h1: expected mac"):
         mac_of(cluster, host)

@@ -22,7 +22,7 @@ from fuzzing.progress import Progress
 from fuzzing.target import discover
 
 _POLL_S = 0.05
-_CLOCK_FACTOR = 6  # a case may take so many times its processor time by the clock: the machine may be busy
+_CLOCK_FACTOR = 6  # a case may sleep for so many times its processor time
 _PREPARE_S = 120.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LAST_WORDS = 4000
@@ -155,15 +155,17 @@ class Campaign:
 
     def _watch(self, process: subprocess.Popen[bytes], progress: Progress, limit_s: float) -> bool:
         """Wait for the end of a worker, or for a case beyond its time; whether the latter came."""
-        born = time.monotonic()
+        asleep_s, last, spent_s = 0.0, progress.read(), 0.0
         while process.poll() is None:
             if self.stop.wait(_POLL_S):
                 return False
-            at, now = progress.read(), time.monotonic()
-            if not at.began_s:
-                late = now - born > _PREPARE_S
-            else:
-                late = now - at.began_s > limit_s * _CLOCK_FACTOR or _cpu_s(process.pid) - at.cpu_s > limit_s
+            at, (state, cpu_s) = progress.read(), _state(process.pid)
+            # By polls, not by the clock: the machine, or this process, may have stood still meanwhile.
+            asleep_s = asleep_s * (at == last) + _POLL_S * (state == "S" and cpu_s == spent_s)
+            last, spent_s = at, cpu_s
+            late = asleep_s > (limit_s * _CLOCK_FACTOR if at.began_s else _PREPARE_S) or (
+                at.began_s > 0 and cpu_s - at.cpu_s > limit_s
+            )
             if late and progress.read().case == at.case:
                 process.send_signal(signal.SIGUSR1)
                 self.stop.wait(0.3)  # the traceback is written by the signal's handler
@@ -225,12 +227,13 @@ def _limit_s(path: Path) -> float:
     return 10.0
 
 
-def _cpu_s(pid: int) -> float:
+def _state(pid: int) -> tuple[str, float]:
+    """State of a process, such as S for asleep, and its processor time (s)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+        return "", 0.0
+    return fields[0], (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _first_frame(text: str) -> str:

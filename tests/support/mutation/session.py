@@ -39,7 +39,7 @@ def limits(times: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """Processor time, and time asleep, that tests may take over a mutant (s).
 
     Args:
-        times: of each test without it, its processor time and its time by the clock.
+        times: for each test, its processor time and its time by the clock without a mutant.
     """
     rows = list(times)
     cpu_s, clock_s = sum(cpu for cpu, _ in rows), sum(clock for _, clock in rows)

@@ -29,6 +29,8 @@ from mutation import children, swap
 
 _MOST_S = 20.0
 """Tests of a mutant take no longer than this without it (s); the quickest come first."""
+_PATIENCE = 4
+"""While nothing has executed a mutant's lines, tests go on for so many times as long."""
 _FEW_S, _ENOUGH = 2.0, 3
 """After so much processor time (s) no further file of tests begins if so many tests execute each mutant's lines."""
 _FACTOR, _SPARE_S = 3.0, 3.0
@@ -219,7 +221,8 @@ class MutantRuns:
     def _alone(self, session: pytest.Session) -> list[Test]:
         """The tests that pass without any mutant, as many as there is time for, run in a child."""
         child = children.fork(lambda: self._note(session))
-        children.outcome(child, *limits([(self._task["longest"], self._task["longest"])]))
+        longest_s = self._task["longest"] * _PATIENCE
+        children.outcome(child, *limits([(longest_s, longest_s)]))
         rows = [json.loads(row) for row in self._notice.read_text("utf-8").splitlines(True) if row.endswith("\n")]
         return [Test(item, cpu, clock, frozenset(lines), starts) for item, cpu, clock, lines, starts in rows]
 
@@ -232,10 +235,9 @@ class MutantRuns:
         with self._notice.open("w", encoding="utf-8") as out:
             for number, (item, following) in enumerate(zip(items, [*items[1:], None], strict=True)):
                 spent = sum(os.times()[:4])
-                if spent > self._task["longest"]:
-                    break
+                least = min((max(reached[line] for line in span) for span in wanted), default=_ENOUGH)
                 another_file = number > 0 and item.path != items[number - 1].path and spent > _FEW_S
-                if another_file and all(max(reached[line] for line in span) >= _ENOUGH for span in wanted):
+                if (another_file and least >= _ENOUGH) or spent > self._task["longest"] * (1 if least else _PATIENCE):
                     break
                 self._notes.lines, self._failed, self._starts = set(), False, False
                 begun = time.monotonic()

@@ -74,7 +74,7 @@ judge: setup     ## compare with p4c, bmv2 and the Tofino back end, as far as th
 	PYTHONPATH=tests/support $(BIN)/python -m judge --out out/judge.md
 
 MUTATION := --share 0.1 --progress out/mutation.json
-EVERY := --every --most 10 --per-package 2 --quick --progress out/mutation-every.json
+EVERY := --every --most 10 --per-package 2 --quick --longest 30 --progress out/mutation-every.json
 mutation: setup  ## small changes to the core, then to two modules of each package: which of them no test notices
 	@mkdir -p out
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c ci/constraints.txt -e '.[mutation]'

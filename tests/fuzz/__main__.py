@@ -82,7 +82,7 @@ def _save(path: Path | None, held: dict[str, Any], seed: int, chosen: list[Campa
 
 def _run(campaign: Campaign, seconds: float, save: Callable[[], None]) -> None:
     done = threading.Event()
-    watcher = threading.Thread(target=_report_progress, args=(campaign, done), daemon=True)
+    watcher = threading.Thread(target=_report_progress, args=(campaign, done, save), daemon=True)
     watcher.start()
     known, before, spent = len(campaign.findings), campaign.cases, campaign.spent_s
     campaign.run(seconds)
@@ -96,10 +96,12 @@ def _run(campaign: Campaign, seconds: float, save: Callable[[], None]) -> None:
         say(f"  {finding.kind} at {finding.where}, {finding.count} times\n  {finding.repeat}\n{indented}")
 
 
-def _report_progress(campaign: Campaign, done: threading.Event) -> None:
+def _report_progress(campaign: Campaign, done: threading.Event, save: Callable[[], None]) -> None:
     began = time.monotonic()
     while not done.wait(30):
-        say(f"  {campaign.name}: {time.monotonic() - began:.0f} s, {len(campaign.findings)} findings")
+        save()  # what is killed resumes from here
+        passed = time.monotonic() - began
+        say(f"  {campaign.name}: {passed:.0f} s, {campaign.cases} cases, {len(campaign.findings)} findings")
 
 
 def _repeat(args: argparse.Namespace) -> int:

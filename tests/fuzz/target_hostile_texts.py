@@ -118,7 +118,10 @@ OTHERS = (
 )
 SELDOM = 16
 """One document in so many goes the dear ways too: tables on a terminal, all exports, the loader in Python."""
-_DEAR = ("look", "imported", "sonic", "tuner", "archives", "bmv2_json", "datasets", "dgl", "leo_config", "msccl", "stf")
+_DEAR = (
+    *("look", "imported", "sonic", "tuner", "archives", "bmv2_json", "datasets", "dgl", "edge_lists", "leo_config"),
+    *("msccl", "p4info", "stf"),
+)
 _WATCH: list[Watch] = []
 _CLUSTERS: list[Cluster] = []
 _BOUNDED = documents.BoundedLoader

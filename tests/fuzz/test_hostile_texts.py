@@ -64,11 +64,13 @@ SINKS: dict[str, Callable[[str], object]] = {
     "a shell": os.system,
     "a file of the file's name": lambda text: Path(text).write_text("x"),
     "a folder": lambda text: Path(text).mkdir(),
+    "a link's name": lambda text: Path(text).symlink_to("x"),
     "a removal": lambda text: Path(f"x/../{text}").unlink(),
     "code": lambda text: exec(f"x = {text!r}"),
     "a page's text": lambda text: check_page(f"<html><body>{text}</body></html>"),
     "a page's attribute": lambda text: check_page(f'<body><a title="{text}">x</a>'),
     "a page's script": lambda text: check_page(f"<script>const x = '{text}';</script>"),
+    "a script without an end": lambda text: check_page(f"<script>const x = '{text}'"),
     "a link": lambda text: check_page(f'<a href="{text.replace(chr(34), "")}">x</a>'),
     "metrics": lambda text: check_metrics(f'offramp_x{{a="{text}"}} 1\n'),
     "a batch of tc": lambda text: check_line(f"qdisc show dev {text}"),
@@ -81,14 +83,15 @@ SINKS: dict[str, Callable[[str], object]] = {
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", SINKS)
 def test_planted_sinks_are_found(name: str, watch: Watch) -> None:
-    for case in range(CASES):
-        text = hostile_texts.text(random.Random(case), "x")
+    texts = (hostile_texts.text(random.Random(case), "x") for case in range(CASES))
+    for text in ("x", *texts):  # tags of a page that has passed are not looked at again
         with suppress(OSError, ValueError, SyntaxError, AssertionError):
             try:
                 with watch.watching():
                     SINKS[name](text)
             except HostileAction:
-                return
+                if text != "x":  # some do what no file may bring about
+                    return
     pytest.fail("nothing was found")
 
 

@@ -7,6 +7,8 @@ import json
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,19 @@ def test_a_campaign_resumes_where_it_ended(tmp_path: Path) -> None:
     second.run(120, cases=17)
     assert second.cases == whole.cases == 30
     assert [f.count for f in second.findings] == [f.count for f in whole.findings]
+
+
+def test_the_state_of_a_campaign_under_way_has_what_its_worker_has_done(tmp_path: Path) -> None:
+    campaign = Campaign("toy", toy(tmp_path, "raise ValueError"), seed=7)
+    thread = threading.Thread(target=campaign.run, args=(60,))
+    thread.start()
+    while not campaign.findings and thread.is_alive():
+        time.sleep(0.01)
+    state = campaign.state()
+    campaign.stop.set()
+    thread.join()
+    assert state["cases"] > 0
+    assert state["findings"][0]["kind"] == "ValueError"
 
 
 def test_a_target_that_cannot_be_imported_is_a_finding(tmp_path: Path) -> None:

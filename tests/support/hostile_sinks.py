@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import hostile_texts
 from offramp_base.arguments import control_character, host_name
@@ -25,8 +25,10 @@ from offramp_base.arguments import control_character, host_name
 MARK = hostile_texts.MARK
 PROGRAMS = {"ssh", "srun", "ip", "tc", "env", "nsenter"}
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.symlink", "os.link", "os.truncate", "os.chmod"}
+_TWO_PATHS = {"os.rename", "os.link", "os.symlink"}
 _STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.startfile", "pty.spawn"}
 _CONNECTS = {"socket.connect", "socket.gethostbyname", "urllib.Request"}
+_MOST_TAGS = 10_000
 _SPECIAL = re.compile(r"[;&|`$<>(){}\n\r\0]")
 
 
@@ -69,7 +71,7 @@ class Watch:
             if isinstance(path, str | bytes | os.PathLike) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
                 self._wrote(os.fsdecode(path))
         elif event in _CHANGES:
-            for path in arguments[: 2 if event in ("os.rename", "os.link") else 1]:
+            for path in arguments[: 2 if event in _TWO_PATHS else 1]:
                 if isinstance(path, str | bytes | os.PathLike):
                     self._wrote(os.fsdecode(path))
         elif event in _STARTS:
@@ -158,7 +160,10 @@ def check_shown(shown: str) -> None:
 
 def check_page(page: str) -> None:
     """Refuse a page in which a browser would find a script, an attribute or an address that a file brought."""
-    _Browser().feed(page)
+    browser = _Browser()
+    browser.feed(page)
+    if MARK in browser.rawdata:  # in a tag or a script without an end
+        raise HostileAction(f"unfinished: {browser.rawdata!r}"[:400])
 
 
 def check_metrics(text: str) -> None:
@@ -172,9 +177,30 @@ def check_metrics(text: str) -> None:
 
 
 class _Browser(HTMLParser):
+    """Reads pages as a browser does; a start tag whose very text has passed in an earlier page is not split again."""
+
+    _passed: ClassVar[set[str]] = set()
+
     def __init__(self) -> None:
         super().__init__()
         self._raw = ""
+
+    def updatepos(self, i: int, j: int) -> int:
+        """No lines are counted, since nobody asks for them."""
+        del i
+        return j
+
+    def parse_starttag(self, i: int) -> int:
+        """The end of the start tag at ``i``."""
+        end: int = self.check_for_whole_start_tag(i)
+        text = self.rawdata[i:end]
+        if end > i and text in self._passed:
+            self._raw = ""
+            return end
+        end = super().parse_starttag(i)
+        if not self._raw and not self.cdata_elem and MARK not in text and len(self._passed) < _MOST_TAGS:
+            self._passed.add(text)
+        return end
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._raw = tag if tag in ("script", "style") else ""

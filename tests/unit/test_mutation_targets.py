@@ -25,8 +25,8 @@ def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
     assert one == {"p": 0, "p.a": 0, "p.b": 0, "p.c": 1, "p.d": 2}
     assert other == {"p.c": 0, "p.d": 1, "p.e": 2}
     distances = {"test_one.py": one, "test_c.py": other, "test_d.py": {**other, "p.d": 1}}
-    assert ranked("p.c", distances) == ("test_c.py", "test_d.py")
-    assert ranked("p.d", distances) == ("test_d.py", "test_c.py")
+    assert ranked("p.c", distances) == ("test_c.py", "test_d.py", "test_one.py")
+    assert ranked("p.d", distances) == ("test_d.py", "test_c.py", "test_one.py")
     assert ranked("p.f", distances) == ()
     assert is_named_after("tests/unit/cli/test_hermod_deploy.py", "offramp_cli.hermod.deploy")
     assert not is_named_after("tests/unit/leo/test_deploy.py", "offramp_cli.hermod.deploy")

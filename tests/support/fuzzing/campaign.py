@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from fuzzing.progress import Progress
 from fuzzing.target import discover
 
 _POLL_S = 0.05
-_CLOCK_FACTOR = 6  # a case may take so many times its processor time by the clock: the machine may be busy
+_CLOCK_FACTOR = 6  # a case may sleep for so many times its processor time
 _PREPARE_S = 120.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LAST_WORDS = 4000
 _MOST_DEATHS = 50  # of workers in one campaign; more say nothing new
-_WORKER_S = 300.0  # then a new process goes on: what leaks stays small, and little is lost when the run ends early
+_WORKER_S = 900.0  # then a new process goes on: what leaks stays small
 
 
 @dataclass
@@ -68,10 +68,14 @@ class Campaign:
     spent_s: float = 0.0
     findings: list[Finding] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
+    _progress: Progress | None = field(default=None, repr=False)
 
     @property
     def cases(self) -> int:
-        """Cases that were run."""
+        """Cases that were run, those of the worker under way among them."""
+        progress = self._progress
+        with contextlib.suppress(ValueError):  # it has been closed meanwhile
+            return self.next_case if progress is None else max(self.next_case, progress.read().case)
         return self.next_case
 
     def run(self, seconds: float, *, cases: int = 1 << 62) -> None:
@@ -89,9 +93,9 @@ class Campaign:
         """State for :meth:`restore`."""
         return {
             "seed": self.seed,
-            "cases": self.next_case,
+            "cases": self.cases,
             "seconds": round(self.spent_s, 3),
-            "findings": [asdict(finding) for finding in self.findings],
+            "findings": [asdict(finding) for finding in list(self.findings)],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -106,6 +110,8 @@ class Campaign:
             (here / "cwd").mkdir()
             progress = Progress(here / "progress")
             stack.callback(progress.close)
+            stack.callback(setattr, self, "_progress", None)
+            self._progress = progress
             reader, writer = os.pipe()
             command = [
                 *(sys.executable, "-m", "fuzzing.worker", str(self.path.resolve()), "--seed", str(self.seed)),
@@ -126,8 +132,8 @@ class Campaign:
                     start_new_session=True,
                 )
             os.close(writer)
-            lines: list[str] = []
-            listener = threading.Thread(target=lambda: lines.extend(_lines(reader)))
+            ends: list[int] = []
+            listener = threading.Thread(target=lambda: ends.extend(self._ends_of(_lines(reader))))
             listener.start()
             try:
                 limit_s = _limit_s(self.path)
@@ -137,7 +143,8 @@ class Campaign:
                     os.killpg(process.pid, signal.SIGKILL)  # what a case started ends with it
                 process.wait()
                 listener.join()
-            if self._take(lines):
+            if ends:
+                self.next_case = ends[-1]
                 return False
             if self.stop.is_set():
                 self.next_case = max(self.next_case, progress.read().case)
@@ -148,34 +155,34 @@ class Campaign:
 
     def _watch(self, process: subprocess.Popen[bytes], progress: Progress, limit_s: float) -> bool:
         """Wait for the end of a worker, or for a case beyond its time; whether the latter came."""
-        born = time.monotonic()
+        asleep_s, last, spent_s = 0.0, progress.read(), 0.0
         while process.poll() is None:
             if self.stop.wait(_POLL_S):
                 return False
-            at, now = progress.read(), time.monotonic()
-            if not at.began_s:
-                late = now - born > _PREPARE_S
-            else:
-                late = now - at.began_s > limit_s * _CLOCK_FACTOR or _cpu_s(process.pid) - at.cpu_s > limit_s
+            at, (state, cpu_s) = progress.read(), _state(process.pid)
+            # By polls, not by the clock: the machine, or this process, may have stood still meanwhile.
+            asleep_s = asleep_s * (at == last) + _POLL_S * (state == "S" and cpu_s == spent_s)
+            last, spent_s = at, cpu_s
+            late = asleep_s > (limit_s * _CLOCK_FACTOR if at.began_s else _PREPARE_S) or (
+                at.began_s > 0 and cpu_s - at.cpu_s > limit_s
+            )
             if late and progress.read().case == at.case:
                 process.send_signal(signal.SIGUSR1)
                 self.stop.wait(0.3)  # the traceback is written by the signal's handler
                 return True
         return False
 
-    def _take(self, lines: list[str]) -> bool:
-        """Count what a worker said; whether it came to its end."""
-        finished = False
+    def _ends_of(self, lines: Iterable[str]) -> Iterator[int]:
+        """Count what a worker says; the next case when it comes to its end."""
         for line in lines:
             try:
                 said = json.loads(line)
             except json.JSONDecodeError:  # cut off by its death
                 continue
             if "next" in said:
-                self.next_case, finished = said["next"], True
+                yield said["next"]
             else:
                 self._add(Finding(self.name, said["kind"], said["where"], self.seed, said["case"], said["text"]))
-        return finished
 
     def _died(self, progress: Progress, code: int, hung: bool, last_words: str, limit_s: float) -> None:
         at = progress.read()
@@ -220,12 +227,13 @@ def _limit_s(path: Path) -> float:
     return 10.0
 
 
-def _cpu_s(pid: int) -> float:
+def _state(pid: int) -> tuple[str, float]:
+    """State of a process, such as S for asleep, and its processor time (s)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
     except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+        return "", 0.0
+    return fields[0], (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _first_frame(text: str) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import copy
+import marshal
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,9 +43,14 @@ def value(rng: random.Random, depth: int = 3) -> Any:
     return {str(value(rng, 0)): value(rng, depth - 1) for _ in range(rng.randrange(4))}
 
 
+def copied(tree: Any) -> Any:
+    """A deep copy of what files can hold, in a third of the time of :func:`copy.deepcopy`."""
+    return marshal.loads(marshal.dumps(tree))
+
+
 def tree(rng: random.Random, root: Any) -> Any:
     """A copy of a tree of dictionaries and lists in which one to four things are otherwise."""
-    changed = copy.deepcopy(root)
+    changed = copied(root)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
         holders = [holder for holder in _holders(changed) if holder]
         if not holders or rng.random() < 0.02:
@@ -74,16 +79,16 @@ def _change(rng: random.Random, holder: Any, holders: Sequence[Any]) -> None:
         del holder[key]
     elif kind == 6:
         other = rng.choice(holders)
-        holder[key] = copy.deepcopy(rng.choice(list(other.values()) if isinstance(other, dict) else other))
+        holder[key] = copied(rng.choice(list(other.values()) if isinstance(other, dict) else other))
     elif kind == 7:
-        holder[key] = [copy.deepcopy(holder[key])] * rng.choice((1, 2, 50))
+        holder[key] = [copied(holder[key])] * rng.choice((1, 2, 50))
     elif isinstance(holder, dict):
         if kind == 8:
             holder[rng.choice(WORDS)] = value(rng)
         else:
             holder[rng.choice(WORDS)] = holder.pop(key)
     else:
-        holder.insert(key, value(rng) if kind == 8 else copy.deepcopy(rng.choice(holder)))
+        holder.insert(key, value(rng) if kind == 8 else copied(rng.choice(holder)))
 
 
 def _near(rng: random.Random, held: Any) -> Any:

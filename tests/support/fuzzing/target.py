@@ -25,7 +25,7 @@ class Target:
         run: ``run(rng)`` makes one case and raises on a finding.
         prepare: ``prepare()``, optional, runs once in the process before the memory limit counts.
         allowed: ``ALLOWED``, exceptions that are an answer, beside OfframpError.
-        limit_s: ``LIMIT_S``, seconds of processor time that a case may take; six times as much by the clock.
+        limit_s: ``LIMIT_S``, seconds of processor time that a case may take; it may sleep six times as long.
         memory_mib: ``MEMORY_MIB``, address space that a case may take beyond what the process has after ``prepare``.
         lines: ``LINES``, of the longest message of an OfframpError.
     """

@@ -45,6 +45,7 @@ def main() -> None:
     faulthandler.register(signal.SIGUSR1)  # the parent asks where a case hangs
     target = load(args.path)
     target.prepare()
+    gc.freeze()  # or each collection walks the modules that prepare has imported
     _limit_memory(target.memory_mib)
     progress = Progress(args.progress)
     case, until = args.first, time.monotonic() + args.seconds

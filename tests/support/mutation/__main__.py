@@ -25,7 +25,7 @@ def mutate(
     again: Annotated[bool, typer.Option("--again", help="Try what has survived once more.")] = False,
     every: Annotated[bool, typer.Option("--every", help="All modules of the product, by their nearest tests.")] = False,
     per_package: Annotated[int | None, typer.Option(help="With --every: modules of each package.", min=1)] = None,
-    longest: Annotated[float, typer.Option(help="Leave out modules whose tests take longer (s).", min=1)] = 600.0,
+    longest: Annotated[float, typer.Option(help="Time for a module's tests without a mutant (s).", min=1)] = 600.0,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out tests marked full.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:

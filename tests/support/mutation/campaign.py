@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import random
@@ -15,11 +16,12 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 from mutation import nearest
-from mutation.forks import KILLED, SLOW, SURVIVED
+from mutation.children import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
 from offramp_base.errors import OfframpError
 
@@ -36,8 +38,6 @@ _PRELOADED = (
 )
 MARKS, QUICK = "not slow and not bench", "not slow and not bench and not full"
 _LONGEST_S = 600.0
-_FACTOR, _SPARE_S = 5.0, 30.0
-"""A mutant may take so much longer than its tests do without it."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +130,12 @@ def run(
 
     Args:
         again: survivors without a reason are tried once more, since there may be new tests.
-        on_skip: takes a module whose tests fail or take too long without any mutant, and what they say.
+        on_skip: takes a module none of whose tests passes without any mutant, and what they say.
         marks: expression of markers that chooses tests.
-        longest_s: longest time that a module's tests may take.
+        longest_s: processor time for a module's tests without any mutant; further tests are left out.
 
     Raises:
-        OfframpError: the tests of a module do not pass in time without any mutant, and there is no ``on_skip``.
+        OfframpError: no test of a module passes in time without any mutant, and there is no ``on_skip``.
     """
     verdicts = [v for v in _read(progress) if not (again and v.outcome == SURVIVED and not v.reason)]
     known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
@@ -149,23 +149,30 @@ def run(
                 continue
             if module.preload not in servers:
                 servers[module.preload] = stack.enter_context(_server(folder, (*_PRELOADED, *module.preload)))
-            server = servers[module.preload]
-            alone = _ask(server, module, marks, None, longest_s)
-            if alone["outcome"] != SURVIVED:
-                log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
-                if on_skip is None:
-                    raise OfframpError(f"{module.path}: its tests do not pass without a mutant: {log}")
-                on_skip(module, log)
-                continue
-            for number, mutant in enumerate(rest, 1):
-                if time.monotonic() > end:
-                    break
-                answer = _ask(server, module, marks, mutant.text, _FACTOR * alone["seconds"] + _SPARE_S)
+            task = {
+                "name": _names()[module.path],
+                "path": module.path,
+                "tests": module.tests,
+                "marks": marks,
+                "longest": longest_s,
+                "until": end,
+                "mutants": [{"text": m.text, "lines": _statement(module.path, m.line)} for m in rest],
+            }
+            done = 0
+            for answer in _ask(servers[module.preload], task):
+                if "outcome" not in answer:
+                    if not answer["passed"]:
+                        log = (folder / "mutant.log").read_text("utf-8", "replace")[-2000:]
+                        if on_skip is None:
+                            raise OfframpError(f"{module.path}: its tests do not pass without a mutant: {log}")
+                        on_skip(module, log)
+                    continue
+                mutant, done = rest[answer["number"]], done + 1
                 reason = explained.get((module.path, mutant.old, mutant.new), "")
                 fields = {k: v for k, v in asdict(mutant).items() if k != "text"}
                 verdict = Verdict(module.path, **fields, outcome=answer["outcome"], reason=reason)
                 verdicts.append(verdict)
-                on_verdict(verdict, number, len(rest))
+                on_verdict(verdict, done, len(rest))
                 _write(progress, verdicts)
     return verdicts
 
@@ -209,7 +216,8 @@ def _copy() -> Iterator[Path]:
 @contextmanager
 def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen[str]]:
     paths = [folder / name for name in ("base", "switch", "host", "sim", "cli", "tests/support")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "mutation.forks", *preload]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=folder, env=environment, stdin=pipe, stdout=pipe, text=True) as server:
@@ -219,14 +227,31 @@ def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen
             _pipe(server.stdin).close()
 
 
-def _ask(
-    server: subprocess.Popen[str], module: Module, marks: str, text: str | None, timeout_s: float
-) -> dict[str, Any]:
-    task = {"path": module.path, "text": text, "tests": module.tests, "marks": marks, "timeout": timeout_s}
+def _ask(server: subprocess.Popen[str], task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a server says of a module: once how many tests ``passed``, then each mutant's ``number`` and ``outcome``."""
     _pipe(server.stdin).write(json.dumps(task) + "\n")
     _pipe(server.stdin).flush()
-    answer: dict[str, Any] = json.loads(_pipe(server.stdout).readline())
-    return answer
+    while True:
+        line = _pipe(server.stdout).readline()
+        if not line:
+            raise OfframpError(f"{task['path']}: the process that runs its tests has ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "done" in answer:
+            return
+        yield answer
+
+
+def _statement(path: str, line: int) -> tuple[int, int]:
+    """First and last line of the innermost statement that a line belongs to."""
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    spans = [(n.lineno, n.end_lineno or n.lineno) for n in ast.walk(tree) if isinstance(n, ast.stmt)]
+    around = [(last - first, first, last) for first, last in spans if first <= line <= last]
+    return min(around)[1:] if around else (line, line)
+
+
+@cache
+def _names() -> dict[str, str]:
+    return nearest.every_module()
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tests over mutants, each in a fork of a process that has imported what is slow to import.
+"""Runs tests over the mutants of modules, in forks of a process that has imported what is slow to import.
 
-Started in a private copy of the tree, whose modules it never imports itself. A task per line of the standard input, an
-answer per line of the standard output.
+Started in a private copy of the tree, whose modules it never imports itself. A module with its mutants per line of the
+standard input; answers, one per line, on the standard output. A fork imports the module and its tests, and each mutant
+runs in a fork of that one (:mod:`mutation.session`); mutants of what runs at import are run in a fork of this process.
 """
 
 from __future__ import annotations
@@ -11,69 +12,95 @@ import contextlib
 import importlib
 import json
 import os
-import signal
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
-KILLED, SURVIVED, SLOW = "killed", "survived", "timeout"
-_PASSED = 0
+from mutation import children, session
+
+_LOG = "mutant.log"
 
 
 def main() -> None:
-    """Serve tasks until there are no more."""
-    sys.dont_write_bytecode = True
+    """Serve modules until there are no more."""
     for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     for line in sys.stdin:
         task = json.loads(line)
-        path = Path(task["path"])
-        original = path.read_bytes()
-        if task["text"] is not None:
-            path.write_text(task["text"], "utf-8")
-        for stale in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-            stale.unlink()
-        start = time.monotonic()
-        try:
-            outcome = _outcome(["-m", task["marks"], *task["tests"]], task["timeout"])
-        finally:
-            path.write_bytes(original)
-        print(json.dumps({"outcome": outcome, "seconds": time.monotonic() - start}), flush=True)  # noqa: T201
+        late = []
+        for answer in _answers(task):
+            if "tests" in answer:
+                late.append(answer)
+            else:
+                _say(answer)
+        passes = cache(partial(_outcome, task["marks"]))
+        for each in late:
+            tests = tuple((name, *times) for name, times in each["tests"].items())
+            with mutated(Path(task["path"]), task["mutants"][each["number"]]["text"]):
+                outcome = _outcome(task["marks"], tests)
+            if outcome != children.KILLED or passes(tests) == children.SURVIVED:
+                _say({"number": each["number"], "outcome": outcome})
+        _say({"done": True})
 
 
-def _outcome(tests: list[str], timeout_s: float) -> str:
+def _outcome(marks: str, tests: tuple[tuple[str, float, float], ...]) -> str:
+    """What becomes of a child of this process that runs tests, each with the times that it takes without a mutant."""
+    alarms = session.Alarms({name: cpu_s for name, cpu_s, _ in tests})
+    child = children.fork(partial(_pytest, ["-m", marks, *(name for name, _, _ in tests)], alarms))
+    return children.outcome(child, *session.limits(times for _, *times in tests))
+
+
+@contextmanager
+def mutated(path: Path, text: str) -> Iterator[None]:
+    """The module's file with a change, for processes that import it; what was compiled of it is gone."""
+    original = path.read_bytes()
+    try:
+        path.write_text(text, "utf-8")
+        _forget(path)
+        yield
+    finally:
+        path.write_bytes(original)
+        _forget(path)
+
+
+def _forget(path: Path) -> None:
+    for stale in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+        stale.unlink(missing_ok=True)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    print(json.dumps(answer), flush=True)  # noqa: T201
+
+
+def _answers(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    reader, writer = os.pipe()
     child = os.fork()
     if not child:
-        _run(tests)
-    end = time.monotonic() + timeout_s
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, signal.SIGKILL)
-            return SURVIVED if status == _PASSED else KILLED
-        time.sleep(0.01)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
+        try:
+            os.close(reader)
+            _pytest(["-m", task["marks"], *task["tests"]], session.MutantRuns(task, writer, mutated))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, encoding="utf-8") as answers:
+        yield from map(json.loads, answers)
     os.waitpid(child, 0)
-    return SLOW
 
 
-def _run(tests: list[str]) -> None:
-    status = 1
-    try:
-        os.setsid()
-        log = os.open("mutant.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        null = os.open(os.devnull, os.O_RDONLY)
-        for number, target in enumerate((null, log, log)):
-            os.dup2(target, number)
-        import pytest
+def _pytest(arguments: list[str], *plugins: object) -> int:
+    log = os.open(_LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for number, target in enumerate((null, log, log)):
+        os.dup2(target, number)
+    import pytest
 
-        status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]))
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
+    status = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments], list(plugins)))
+    sys.stdout.flush()
+    return status
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def ranked(module: str, distances: Mapping[str, Mapping[str, int]]) -> tuple[str
             other = 0 if stem in Path(test).stem else 1 if is_named_after(test, module) else 2
             rows.append((reached[module], other, len(reached), test))
     rows.sort()
-    return tuple(row[-1] for row in rows[:_MOST_TESTS] if row[0] == rows[0][0])
+    return tuple(row[-1] for row in rows[:_MOST_TESTS])
 
 
 def reach(begin: Iterable[str], needs: Mapping[str, Iterable[str]], faces: Collection[str]) -> dict[str, int]:

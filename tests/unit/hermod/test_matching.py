@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.hermod.matching import SubphaseSchedule, bound, check_matrix
-from offramp.hermod.matching.decompose import QUANTUM, decompose
+from offramp.hermod.matching.decompose import QUANTUM, _functions, decompose
 from offramp.hermod.matching.literal import literal
 from offramp_base.errors import OfframpError
 
@@ -91,6 +91,19 @@ def test_machine_code_and_python_agree(seed: int, size: int, quantum: int) -> No
     matrix = np.random.default_rng(seed).integers(0, 1000, (size, size))
     fast, slow = decompose(matrix, quantum=quantum), decompose(matrix, quantum=quantum, interpreted=True)
     assert list(fast) == list(slow)
+
+
+def test_python_takes_over_where_machine_code_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(function: object) -> object:
+        raise OfframpError(f"no LLVM for {function}")
+
+    whole = list(decompose(G))
+    monkeypatch.setattr("offramp_base.native.library.compiled", missing)
+    _functions.cache_clear()
+    try:
+        assert list(decompose(G)) == whole
+    finally:
+        _functions.cache_clear()
 
 
 def test_each_bottleneck_is_the_largest_possible() -> None:

@@ -37,6 +37,7 @@ struct Server::Connection {
     bool queued = false, held = false;
     bool lined_up = false;   // for a turn
     bool readable = false;   // in it
+    bool served = false;     // it has sent a command that was whole
     unsigned short_requests = 0;  // the last so many were
     bool deaf = false;       // nothing is read: answers wait, or the peer has said all
     bool finishing = false;  // the peer has said all

@@ -25,7 +25,9 @@
 namespace offramp::store {
 namespace {
 
-constexpr std::size_t input_bytes = std::size_t{32} << 10, slice_bytes = std::size_t{64} << 10;  // that are read from a connection or sent to it in a turn
+constexpr std::size_t slice_bytes = std::size_t{128} << 10;  // that are sent to a connection in a turn
+constexpr std::size_t part_bytes = std::size_t{32} << 10;    // that are read from it: of a command that may never be whole,
+constexpr std::size_t input_bytes = std::size_t{66} << 10;   // and of one of a client that has sent others, with a value of 64 KiB
 constexpr std::size_t short_in = std::size_t{4} << 10, short_out = std::size_t{16} << 10;  // bytes that need no turn of their own
 constexpr unsigned known = 8;                               // short requests, after which a client need not wait for a turn
 constexpr std::int64_t turns_ns = 40'000;                   // of a round, for turns; they end sooner behind
@@ -41,7 +43,7 @@ constexpr std::int64_t guard_ms = 2000;      // in which a guard releases a chan
 constexpr std::int64_t save_again_ms = 5000;  // from a snapshot that failed to the next that nobody has asked for
 constexpr std::size_t most_strangers = 256;
 constexpr int most_events = 256;                   // in a round
-constexpr int most_unsent = 128 << 10;             // bytes that the kernel takes beyond those on their way
+constexpr int most_unsent = 512 << 10;             // bytes that the kernel takes beyond those on their way
 constexpr std::uint32_t spare_descriptors = 64;
 
 // Sets what a connection has, or one that will be accepted from a socket that listens. A client that reads slowly makes the kernel
@@ -279,7 +281,8 @@ void Server::read(Connection& connection) {
     Session& session = *connection.session;
     std::string& in = connection.in;
     connection.heard_ms = store_.now_ms();
-    const ssize_t count = ::recv(connection.socket.get(), input_.data(), input_.size(), 0);
+    const std::size_t most = connection.served && in.empty() ? input_.size() : part_bytes;
+    const ssize_t count = ::recv(connection.socket.get(), input_.data(), most, 0);
     if (count > 0) {
         service_.totals.bytes_in += static_cast<std::size_t>(count);
         const std::string_view came(input_.data(), static_cast<std::size_t>(count));
@@ -290,9 +293,10 @@ void Server::read(Connection& connection) {
             if (used < came.size()) in.reserve(std::min(session.needs(), most_reserved)), in.assign(came.substr(used));
         } else {
             in.append(came);
-            if (in.size() >= session.needs()) drop_front(in, session.consume(in, connection.out));
+            if (in.size() >= session.needs()) consume(connection);
         }
         const bool brief = came.size() <= short_in && in.empty() && connection.out.waiting() <= short_out;
+        connection.served |= in.size() < came.size();
         connection.short_requests = brief ? std::min(connection.short_requests + 1, known) : 0;
         if (connection.executable()) line_up(connection);
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -305,8 +309,16 @@ void Server::read(Connection& connection) {
 
 // Goes on with commands that were more than enough for a round, or had to wait until answers were taken.
 void Server::execute(Connection& connection) {
-    drop_front(connection.in, connection.session->consume(connection.in, connection.out));
+    consume(connection);
     note(connection);
+}
+
+// What is executed does not count as held: commands find the memory as if it had come at once.
+void Server::consume(Connection& connection) {
+    const std::size_t counted = std::min(connection.footprint, connection.in.size());
+    connection.footprint -= counted;
+    store_.buffers -= counted;
+    drop_front(connection.in, connection.session->consume(connection.in, connection.out));
 }
 
 // Lets a connection wait for a turn of its own.
@@ -461,7 +473,7 @@ std::uint64_t Server::settled(Connection& connection) {
 // Sends a short answer; a long one waits for turns of its own.
 void Server::send(Connection& connection) {
     const std::uint64_t end = settled(connection);
-    if (!connection.gone && end > connection.out.sent() + short_out) return line_up(connection);
+    if (!connection.gone && end > connection.out.sent() + slice_bytes) return line_up(connection);
     send_slice(connection, end);
 }
 

@@ -83,6 +83,7 @@ class Server {
     void welcome(Descriptor socket, Protocol protocol, bool trusted);
     void read(Connection& connection);
     void execute(Connection& connection);
+    void consume(Connection& connection);
     void note(Connection& connection);
     void mark(Connection& connection, const std::vector<std::uint64_t>& seen);
     void deliver(const std::vector<std::uint64_t>& seen);

@@ -12,7 +12,7 @@
 namespace offramp::store {
 
 struct Mark {
-    std::size_t end;
+    std::uint64_t end;
     std::uint64_t number;                // of the log's record
     std::vector<std::uint64_t> changes;  // pending ones of guarded keys
 };
@@ -28,12 +28,17 @@ inline void drop_front(std::string& buffer, std::size_t bytes) {
 struct Server::Connection {
     Descriptor socket;
     std::unique_ptr<Session> session;
-    std::string in, out;      // `in`: a command that is not whole
-    std::size_t sent = 0, settled_end = 0;  // bytes of `out`
+    std::string in;           // commands that are not executed, mostly one that is not whole
+    Answer out;
+    std::uint64_t settled_end = 0;  // up to where `out` may leave
     std::vector<Mark> marks;  // answers that wait until a change is durable
     std::int64_t since_ms = 0, heard_ms = 0;
     std::size_t footprint = 0;  // as of the last `account`
     bool queued = false, held = false;
+    bool lined_up = false;   // for a turn
+    bool readable = false;   // in it
+    bool served = false;     // it has sent a command that was whole
+    unsigned short_requests = 0;  // the last so many were
     bool deaf = false;       // nothing is read: answers wait, or the peer has said all
     bool finishing = false;  // the peer has said all
     bool gone = false;       // nothing can be sent any more
@@ -42,16 +47,21 @@ struct Server::Connection {
     void mark(std::uint64_t number, const std::vector<std::uint64_t>& seen) {
         const std::vector<std::uint64_t>& changes = session->guarding ? std::vector<std::uint64_t>() : seen;
         if (marks.empty() || marks.back().number != number || marks.back().changes != changes)
-            marks.push_back({out.size(), number, changes});
+            marks.push_back({out.position(), number, changes});
         else
-            marks.back().end = out.size();
+            marks.back().end = out.position();
     }
-    // How much of `out` may leave.
-    std::size_t settled(std::uint64_t durable, const Guards& guards) {
+    // Whether it has commands that it can execute now.
+    [[nodiscard]] bool executable() const {
+        return !in.empty() && in.size() >= session->needs() && !session->ended() && !session->wait && !gone;
+    }
+    // Up to where `out` may leave.
+    std::uint64_t settled(std::uint64_t durable, const Guards& guards) {
         const auto may_leave = [&](const Mark& mark) {
             return mark.number <= durable && std::none_of(mark.changes.begin(), mark.changes.end(),
                                                           [&](std::uint64_t change) { return guards.pending(change); });
         };
+        settled_end = std::max(settled_end, out.sent());
         auto each = marks.begin();
         for (; each != marks.end() && may_leave(*each); ++each) settled_end = each->end;
         marks.erase(marks.begin(), each);

@@ -23,12 +23,12 @@ std::uint64_t reversed(std::uint64_t word) {
 
 }  // namespace
 
-Index::Index(bool owns) : now_(allocate(least_buckets)), owns_(owns) {}
+Index::Index() : now_(allocate(least_buckets)) {}
 
 Index::~Index() {
-    if (owns_) each([](Entry* each) { Entry::free(each); });
-    release(now_);
-    release(next_);
+    forgotten_.push_back({now_, 0});
+    forgotten_.push_back({next_, 0});
+    while (sweep(now_.count, [](Entry*) {})) {}
 }
 
 Index::Array Index::allocate(std::size_t count) {
@@ -38,15 +38,10 @@ Index::Array Index::allocate(std::size_t count) {
     return {static_cast<Bucket*>(memory), count};
 }
 
-void Index::release(Array& array) {
-    for (std::size_t i = 0; i < array.count; ++i)
-        for (Bucket* more = array.buckets[i].more; more != nullptr;) delete std::exchange(more, more->more);
-    if (array.count != 0) ::munmap(array.buckets, array.count * sizeof(Bucket));
-    array = {};
-}
-
 std::size_t Index::footprint() const {
-    return (now_.count + next_.count + overflows_) * sizeof(Bucket);
+    std::size_t buckets = now_.count + next_.count + overflows_;
+    for (const Forgotten& each : forgotten_) buckets += each.array.count - each.at;
+    return buckets * sizeof(Bucket);
 }
 
 std::size_t Index::growth(std::size_t keys) const {
@@ -95,11 +90,30 @@ void Index::remove(const Entry* entry) {
 }
 
 void Index::clear() {
-    if (owns_) each([](Entry* each) { Entry::free(each); });
-    release(now_);
-    release(next_);
-    now_ = allocate(least_buckets);
+    const Array fresh = allocate(least_buckets);
+    forgotten_.reserve(forgotten_.size() + 2);
+    forgotten_.push_back({now_, next_.count == 0 ? 0 : moved_});  // what was moved is in the other one
+    if (next_.count != 0) forgotten_.push_back({next_, 0});
+    now_ = fresh;
+    next_ = {};
     moved_ = size_ = overflows_ = 0;
+}
+
+bool Index::sweep(std::size_t buckets, const std::function<void(Entry*)>& forgotten) {
+    for (; !forgotten_.empty() && buckets > 0; --buckets) {
+        auto& [array, at] = forgotten_.back();
+        if (at < array.count) {
+            Bucket& bucket = array.buckets[at++];
+            see_bucket(bucket, forgotten);
+            for (Bucket* more = bucket.more; more != nullptr;) delete std::exchange(more, more->more);
+            if (at * sizeof(Bucket) % given_back == 0)
+                ::madvise(reinterpret_cast<char*>(array.buckets) + at * sizeof(Bucket) - given_back, given_back, MADV_DONTNEED);
+        }
+        if (at < array.count) continue;
+        if (array.count != 0) ::munmap(array.buckets, array.count * sizeof(Bucket));
+        forgotten_.pop_back();
+    }
+    return !forgotten_.empty();
 }
 
 void Index::grow() {

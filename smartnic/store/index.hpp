@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "entry.hpp"
 
@@ -18,8 +19,7 @@ namespace offramp::store {
 
 class Index {
   public:
-    // `owns`: entries are freed with it.
-    explicit Index(bool owns = true);
+    Index();
     ~Index();
     Index(const Index&) = delete;
     Index& operator=(const Index&) = delete;
@@ -37,8 +37,11 @@ class Index {
     void replace(const Entry* old, Entry* with);
     // Takes an entry out; whose memory stays the caller's.
     void remove(const Entry* entry);
-    // Frees all entries, if it owns them, and begins with a small table.
+    // Forgets all entries and begins with a small table; `sweep` gives back what the old one holds.
     void clear();
+    // Gives back the memory of up to `buckets` buckets that were forgotten; `forgotten` gets what is in them, which is the caller's
+    // to free. Whether there are more.
+    bool sweep(std::size_t buckets, const std::function<void(Entry*)>& forgotten);
 
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::size_t footprint() const;
@@ -87,15 +90,20 @@ class Index {
     [[nodiscard]] Slot* slot_holding(const Entry* entry) const;
 
     static Array allocate(std::size_t count);
-    static void release(Array& array);
     void put(Bucket& bucket, Slot slot);
     void grow();
     void move(Bucket& bucket);
     static void see_bucket(const Bucket& bucket, const std::function<void(Entry*)>& see);
 
+    // An array that was forgotten, whose first buckets are given back.
+    struct Forgotten {
+        Array array;
+        std::size_t at;
+    };
+
     Array now_, next_;
     std::size_t moved_ = 0, size_ = 0, overflows_ = 0;
-    bool owns_;
+    std::vector<Forgotten> forgotten_;
 };
 
 }  // namespace offramp::store

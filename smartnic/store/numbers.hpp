@@ -18,11 +18,11 @@ template <typename T>
     return text == "0" || text[text[0] == '-'] != '0';
 }
 
-template <typename T>
-inline void append_number(std::string& to, T number) {
+template <typename To, typename T>
+inline void append_number(To& to, T number) {
     std::array<char, 24> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    to.append(digits.data(), end);
+    to.append(std::string_view(digits.data(), end));
 }
 
 // Splits off the next word of a line.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "answer.hpp"
 #include "hash.hpp"
 
 namespace offramp::store {
@@ -20,7 +21,7 @@ class PubSub {
     // A message on its way, as its receiver reads it.
     struct Posted {
         Session* to;
-        std::string bytes;
+        Answer bytes;
     };
     using Listeners = std::vector<Session*>;
 

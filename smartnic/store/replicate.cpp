@@ -46,7 +46,7 @@ std::string Server::begin_follower(Session& session, std::string_view id, std::u
     follower.acknowledged_ms = store_.now_ms();
     if (feed.has(id, place)) {
         follower.sent = follower.acknowledged = place;
-        connection.out = "+CONTINUE\r\n";
+        connection.out.append("+CONTINUE\r\n");
         ++service_.totals.partial_syncs;
     } else {
         const auto& others = replication.followers;
@@ -76,8 +76,8 @@ void Server::feed_followers() {
         if (each.sent < feed.begin()) {
             connection.gone = true;
         } else {
-            connection.out = feed.from(each.sent, chunk_bytes);
-            each.sent += connection.out.size();
+            connection.out.append(feed.from(each.sent, chunk_bytes));
+            each.sent += connection.out.waiting();
         }
         mark(connection, {});
     }
@@ -126,10 +126,10 @@ void Server::settle_waits() {
     std::copy_if(waiting_.begin(), waiting_.end(), std::back_inserter(ready), settled);
     for (Connection* each : ready) {
         std::erase(waiting_, each);
-        if (!each->session->wait->silent) each->out += ":" + std::to_string(service_.replication.reached(each->session->wait->place)) + "\r\n";
+        if (!each->session->wait->silent) each->out.append(":" + std::to_string(service_.replication.reached(each->session->wait->place)) + "\r\n");
         each->session->wait.reset();
         note(*each);
-        execute(*each);
+        if (each->executable()) line_up(*each);
     }
 }
 

@@ -25,18 +25,46 @@
 namespace offramp::store {
 namespace {
 
-constexpr std::size_t input_bytes = std::size_t{128} << 10;
+constexpr std::size_t slice_bytes = std::size_t{128} << 10;  // that are sent to a connection in a turn
+constexpr std::size_t part_bytes = std::size_t{32} << 10;    // that are read from it: of a command that may never be whole,
+constexpr std::size_t input_bytes = std::size_t{66} << 10;   // and of one of a client that has sent others, with a value of 64 KiB
+constexpr std::size_t short_in = std::size_t{4} << 10, short_out = std::size_t{16} << 10;  // bytes that need no turn of their own
+constexpr unsigned known = 8;                               // short requests, after which a client need not wait for a turn
+constexpr std::int64_t turns_ns = 40'000;                   // of a round, for turns; they end sooner behind
+constexpr std::uint64_t turn_commands = 128;                // so many commands, or a slice of bytes
+constexpr std::size_t slice_pieces = 64;
+constexpr std::size_t most_reserved = std::size_t{1} << 20;  // bytes of memory for a command, before they have come
 constexpr std::size_t most_held = std::size_t{1} << 20;
 constexpr std::size_t all_buffers = std::size_t{512} << 20;   // of all clients together, where the memory has no limit
 constexpr std::size_t least_buffers = std::size_t{20} << 20;  // where it has one: the longest command fits
 constexpr std::size_t trimmed_bytes = std::size_t{16} << 20;  // that clients no longer hold, before the process gives them back
-constexpr int most_reads = 8;                                 // of one connection in a round
 constexpr std::int64_t rare_ms = 100, proof_ms = 5000, trim_ms = 1000;
 constexpr std::int64_t guard_ms = 2000;      // in which a guard releases a change
 constexpr std::int64_t save_again_ms = 5000;  // from a snapshot that failed to the next that nobody has asked for
 constexpr std::size_t most_strangers = 256;
-constexpr int most_accepts = 64, most_events = 256;
+constexpr int most_events = 256;                   // in a round
+constexpr int most_unsent = 512 << 10;             // bytes that the kernel takes beyond those on their way
 constexpr std::uint32_t spare_descriptors = 64;
+
+// Sets what a connection has, or one that will be accepted from a socket that listens. A client that reads slowly makes the kernel
+// hold no more than it can use.
+void prepare(int socket) {
+    const int on = 1;
+    ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most_unsent, sizeof most_unsent);
+    ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+// Sends up to `most` bytes of what waits.
+ssize_t send_some(int socket, const Answer& out, std::size_t most) {
+    if (out.plain()) return ::send(socket, out.text().data(), most, MSG_NOSIGNAL);
+    std::array<iovec, slice_pieces> pieces;
+    msghdr message{};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = out.gather(pieces, most);
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL);
+}
 
 // HOST:PORT of an end, or "unix".
 std::string address_of(int socket, int (*end)(int, sockaddr*, socklen_t*)) {
@@ -150,6 +178,8 @@ void Server::run() {
         for (int i = 0; i < count; ++i) handle(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
         if (store_.now_ms() >= next_rare_ms_) rare();
         finish_round();
+        take_turns();
+        ++service_.totals.rounds;
         done_ns = Pacer::now_ns();
         pacer_.done(done_ns, service_.totals.bytes_in + service_.totals.bytes_out);
     }
@@ -163,7 +193,10 @@ void Server::handle(int socket, std::uint32_t what) {
         Connection& connection = *client->second;
         if (connection.finishing && (what & (EPOLLHUP | EPOLLERR)) != 0) connection.gone = true;
         if (connection.gone || (what & EPOLLOUT) != 0) queue(connection);
-        if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) read(connection);
+        if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || connection.deaf || connection.gone) return;
+        if (connection.short_requests == known && !connection.lined_up) return read(connection);
+        connection.readable = true;
+        line_up(connection);
     } else if (socket == bell_.get()) {
         eventfd_t ignored = 0;
         ::eventfd_read(bell_.get(), &ignored);
@@ -173,7 +206,7 @@ void Server::handle(int socket, std::uint32_t what) {
         upstream_.step(what);
     } else {
         for (auto& each : listening_)
-            if (each->socket.get() == socket) return accept(*each);
+            if (each->socket.get() == socket) return line_up(*each);
     }
 }
 
@@ -184,12 +217,12 @@ void Server::take_arrivals() {
         arrivals.swap(arrivals_);
     }
     for (const Arrival& each : arrivals) {
+        prepare(each.socket);
         if (!each.listens) {
             welcome(Descriptor(each.socket), each.protocol, true);
             continue;
         }
         listening_.push_back(std::make_unique<Listening>(Listening{Descriptor(each.socket), each.protocol}));
-        ::fcntl(each.socket, F_SETFL, ::fcntl(each.socket, F_GETFL) | O_NONBLOCK);
         watch(each.socket, EPOLLIN, EPOLL_CTL_ADD);
     }
 }
@@ -200,37 +233,33 @@ void Server::queue(Connection& connection) {
 }
 
 void Server::accept(Listening& listening) {
-    for (int i = 0; i < most_accepts; ++i) {
-        Descriptor socket(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (socket.get() < 0) {
-            if (errno != EMFILE && errno != ENFILE) return;
-            // Without a descriptor of its own the connection cannot even be closed, and would be announced for ever.
-            spare_ = Descriptor();
-            const Descriptor refused(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
-            spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-            ++service_.totals.refused;
-            return;
-        }
-        ucred peer{};
-        socklen_t length = sizeof peer;
-        int domain = 0;
-        socklen_t domain_length = sizeof domain;
-        ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &domain_length);
-        const bool foreign = domain == AF_UNIX && (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
-                                                   (peer.uid != ::geteuid() && peer.uid != 0));
-        if (foreign || connections_.size() >= settings_.connections) {
-            ++service_.totals.refused;
-            continue;
-        }
-        welcome(std::move(socket), listening.protocol, false);
+    Descriptor socket(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket.get() < 0) {
+        if (errno != EMFILE && errno != ENFILE) return;
+        // Without a descriptor of its own the connection cannot even be closed, and would be announced for ever.
+        spare_ = Descriptor();
+        const Descriptor refused(::accept4(listening.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        ++service_.totals.refused;
+        return;
     }
+    line_up(listening);  // there may be others
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    int domain = 0;
+    socklen_t domain_length = sizeof domain;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &domain_length);
+    const bool foreign = domain == AF_UNIX && (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+                                               (peer.uid != ::geteuid() && peer.uid != 0));
+    if (foreign || connections_.size() >= settings_.connections) {
+        ++service_.totals.refused;
+        return;
+    }
+    welcome(std::move(socket), listening.protocol, false);
 }
 
 void Server::welcome(Descriptor socket, Protocol protocol, bool trusted) {
-    const int fd = socket.get(), on = 1;
-    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
-    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    const int fd = socket.get();
     auto connection = std::make_unique<Connection>();
     connection->socket = std::move(socket);
     if (protocol == Protocol::resp)
@@ -252,25 +281,25 @@ void Server::read(Connection& connection) {
     Session& session = *connection.session;
     std::string& in = connection.in;
     connection.heard_ms = store_.now_ms();
-    ssize_t count = 0;
-    for (int i = 0; i < most_reads; ++i) {
-        count = ::recv(connection.socket.get(), input_.data(), input_.size(), 0);
-        if (count <= 0) break;
+    const std::size_t most = connection.served && in.empty() ? input_.size() : part_bytes;
+    const ssize_t count = ::recv(connection.socket.get(), input_.data(), most, 0);
+    if (count > 0) {
         service_.totals.bytes_in += static_cast<std::size_t>(count);
         const std::string_view came(input_.data(), static_cast<std::size_t>(count));
         if (session.ended()) {
             in.clear();
         } else if (in.empty()) {
             const std::size_t used = session.consume(came, connection.out);
-            if (used < came.size()) in.assign(came.substr(used));
+            if (used < came.size()) in.reserve(std::min(session.needs(), most_reserved)), in.assign(came.substr(used));
         } else {
             in.append(came);
-            if (in.size() >= session.needs()) drop_front(in, session.consume(in, connection.out));
+            if (in.size() >= session.needs()) consume(connection);
         }
-        // The rest of a long value is probably there already.
-        if (came.size() < input_.size() || in.size() >= session.needs()) break;
-    }
-    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) {
+        const bool brief = came.size() <= short_in && in.empty() && connection.out.waiting() <= short_out;
+        connection.served |= in.size() < came.size();
+        connection.short_requests = brief ? std::min(connection.short_requests + 1, known) : 0;
+        if (connection.executable()) line_up(connection);
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
         connection.finishing = true;
         connection.gone |= count < 0;
         silence(connection);
@@ -278,12 +307,56 @@ void Server::read(Connection& connection) {
     note(connection);
 }
 
-// Goes on with commands that had to wait until answers were taken.
+// Goes on with commands that were more than enough for a round, or had to wait until answers were taken.
 void Server::execute(Connection& connection) {
-    if (connection.in.size() < connection.session->needs() || connection.session->ended()) return;
-    const std::size_t used = connection.session->consume(connection.in, connection.out);
-    drop_front(connection.in, used);
-    if (used != 0 || connection.session->ended()) note(connection);
+    consume(connection);
+    note(connection);
+}
+
+// What is executed does not count as held: commands find the memory as if it had come at once.
+void Server::consume(Connection& connection) {
+    const std::size_t counted = std::min(connection.footprint, connection.in.size());
+    connection.footprint -= counted;
+    store_.buffers -= counted;
+    drop_front(connection.in, connection.session->consume(connection.in, connection.out));
+}
+
+// Lets a connection wait for a turn of its own.
+void Server::line_up(Connection& connection) {
+    if (!connection.lined_up) line_.push_back(connection.socket.get());
+    connection.lined_up = true;
+}
+
+void Server::line_up(Listening& listening) {
+    if (!listening.lined_up) line_.push_back(listening.socket.get());
+    listening.lined_up = true;
+}
+
+// For a while, slices of the work of those that have waited longest. Clients that are served by the way wait no longer than that.
+void Server::take_turns() {
+    if (line_.empty()) return;
+    busy_ = true;  // another round finishes what turns leave
+    const Totals& totals = service_.totals;
+    const std::int64_t end_ns = Pacer::now_ns() + turns_ns;
+    const std::uint64_t end_bytes = totals.bytes_in + totals.bytes_out + slice_bytes, end_commands = totals.commands + turn_commands;
+    do {
+        const int socket = line_.front();
+        line_.pop_front();
+        if (const auto client = connections_.find(socket); client != connections_.end()) take_turn(*client->second);
+        for (auto& each : listening_)
+            if (each->socket.get() == socket) {
+                each->lined_up = false;
+                accept(*each);
+            }
+    } while (!line_.empty() && totals.bytes_in + totals.bytes_out < end_bytes && totals.commands < end_commands && Pacer::now_ns() < end_ns);
+}
+
+void Server::take_turn(Connection& connection) {
+    connection.lined_up = false;
+    const std::uint64_t end = settled(connection);
+    if (connection.gone || connection.out.sent() < end) return send_slice(connection, end);
+    if (connection.executable()) return execute(connection);
+    if (std::exchange(connection.readable, false)) read(connection);
 }
 
 void Server::note(Connection& connection) {
@@ -299,8 +372,8 @@ void Server::deliver(const std::vector<std::uint64_t>& seen) {
     for (const PubSub::Posted& each : service_.pubsub.take_posted()) {
         Connection& connection = *connections_.at(each.to->socket);
         if (connection.gone) continue;
-        connection.out.append(each.bytes);
-        connection.gone |= connection.out.size() > most_answer;  // it does not listen
+        connection.out.append(each.bytes.text());
+        connection.gone |= connection.out.waiting() > most_answer;  // it does not listen
         mark(connection, seen);
     }
 }
@@ -310,12 +383,12 @@ void Server::mark(Connection& connection, const std::vector<std::uint64_t>& seen
     if (disk_ != nullptr || !connection.marks.empty() || !seen.empty())
         connection.mark(disk_ == nullptr ? 0 : disk_->log().number(), seen);
     account(connection);
-    if (store_.buffers > most_buffers()) evict();
+    if (store_.held() > most_buffers()) evict();
     queue(connection);
 }
 
 void Server::account(Connection& connection) {
-    const std::size_t bytes = connection.in.size() + connection.out.size() + connection.session->footprint();
+    const std::size_t bytes = connection.in.size() + connection.out.footprint() + connection.session->footprint();
     if (bytes + kept_bytes < connection.footprint) freed_bytes_ += connection.footprint - bytes;
     store_.buffers += bytes - connection.footprint;
     connection.footprint = bytes;
@@ -329,17 +402,18 @@ std::size_t Server::most_buffers() const {
     return std::max<std::size_t>(least_buffers, std::min(memory / 8, left));
 }
 
-// Closes the connections that hold most.
+// Closes the connections that hold most. Values that their answers show count: without them, some would have left the memory.
 void Server::evict() {
-    while (store_.buffers > most_buffers()) {
+    const auto extent = [](const Connection& each) { return each.footprint + each.out.extent(); };
+    while (store_.held() > most_buffers()) {
         Connection* worst = nullptr;
         for (auto& [socket, each] : connections_)
-            if (!each->gone && (worst == nullptr || each->footprint > worst->footprint)) worst = each.get();
-        if (worst == nullptr || worst->footprint == 0) return;
+            if (!each->gone && (worst == nullptr || extent(*each) > extent(*worst))) worst = each.get();
+        if (worst == nullptr || extent(*worst) == 0) return;
         ++service_.totals.evicted;
         worst->gone = true;
         free_memory(worst->in);
-        free_memory(worst->out);
+        worst->out.release();
         worst->session->release();
         account(*worst);
         queue(*worst);
@@ -352,7 +426,6 @@ void Server::silence(Connection& connection) {
 }
 
 void Server::finish_round() {
-    // Answers that are taken let further commands run, and these have to be logged before they are answered.
     while (true) {
         tell_guards();
         if (service_.pubsub.posted()) deliver({});
@@ -376,7 +449,7 @@ void Server::tell_guards() {
             if (each->session->id == notice.to) {
                 resp::tell_change(each->out, store_, notice);
                 note(*each);
-                each->gone |= each->out.size() > most_answer;  // it does not listen
+                each->gone |= each->out.waiting() > most_answer;  // it does not listen
                 break;
             }
 }
@@ -391,32 +464,48 @@ void Server::give_up_log() {
     disk_->log().give_up();
 }
 
+// How far its answers may leave.
+std::uint64_t Server::settled(Connection& connection) {
+    if (disk_ == nullptr && connection.marks.empty()) return connection.out.position();
+    return connection.settled(disk_ == nullptr ? 0 : disk_->log().durable(), service_.guards);
+}
+
+// Sends a short answer; a long one waits for turns of its own.
 void Server::send(Connection& connection) {
-    std::size_t end = connection.settled(disk_ == nullptr ? 0 : disk_->log().durable(), service_.guards);
-    if (disk_ == nullptr && connection.marks.empty()) end = connection.out.size();
-    while (connection.sent < end && !connection.gone) {
-        const ssize_t count = ::send(connection.socket.get(), connection.out.data() + connection.sent, end - connection.sent, MSG_NOSIGNAL);
+    const std::uint64_t end = settled(connection);
+    if (!connection.gone && end > connection.out.sent() + slice_bytes) return line_up(connection);
+    send_slice(connection, end);
+}
+
+void Server::send_slice(Connection& connection, std::uint64_t end) {
+    Answer& out = connection.out;
+    for (std::size_t left = std::min<std::uint64_t>(end - out.sent(), slice_bytes); left > 0 && !connection.gone;) {
+        const ssize_t count = send_some(connection.socket.get(), out, left);
         if (count > 0) {
-            connection.sent += static_cast<std::size_t>(count);
+            out.advance(static_cast<std::size_t>(count));
+            left -= static_cast<std::size_t>(count);
             service_.totals.bytes_out += static_cast<std::size_t>(count);
         } else if (errno == EAGAIN) {
-            watch(connection.socket.get(), EPOLLOUT, EPOLL_CTL_MOD);
+            watch(connection.socket.get(), EPOLLOUT | EPOLLONESHOT, EPOLL_CTL_MOD);
             connection.deaf = true;
-            return;
+            return account(connection);
         } else if (errno != EINTR) {
             connection.gone = true;
         }
     }
     if (connection.gone) return close(connection);
-    if (connection.sent < connection.out.size()) return hold(connection);
+    if (out.sent() < end) return account(connection), line_up(connection);
+    if (!out.empty()) return hold(connection);
     if (connection.session->ended()) return close(connection);
-    connection.out.clear();
     connection.marks.clear();
-    connection.sent = connection.settled_end = 0;
-    if (connection.out.capacity() > kept_bytes) connection.out.shrink_to_fit();
     if (connection.in.empty() && connection.in.capacity() > kept_bytes) connection.in.shrink_to_fit();
     account(connection);
-    if (!connection.in.empty()) execute(connection);
+    rest(connection);
+}
+
+// All answers of a connection are sent: what comes next.
+void Server::rest(Connection& connection) {
+    if (connection.executable()) return line_up(connection);
     if (connection.finishing && !connection.queued) return close(connection);
     if (connection.deaf && !connection.finishing) {
         connection.deaf = false;
@@ -426,9 +515,10 @@ void Server::send(Connection& connection) {
 
 // Answers wait for the disk.
 void Server::hold(Connection& connection) {
+    account(connection);
     if (!connection.held) held_.push_back(&connection);
     connection.held = true;
-    if (connection.out.size() - connection.sent > most_held) silence(connection);
+    if (connection.out.waiting() > most_held) silence(connection);
 }
 
 void Server::release_held() {
@@ -445,6 +535,7 @@ void Server::close(Connection& connection) {
     std::erase(held_, &connection);
     std::erase(answered_, &connection);
     std::erase(waiting_, &connection);
+    if (connection.lined_up) std::erase(line_, connection.socket.get());
     forget_follower(*connection.session);
     store_.buffers -= connection.footprint;
     freed_bytes_ += connection.footprint;
@@ -481,6 +572,7 @@ void Server::give_back_memory() {
 
 // Strangers have five seconds to show the password.
 void Server::turn_out_silent() {
+    if (service_.password.empty()) return;
     std::vector<Connection*> strangers;
     for (auto& [socket, each] : connections_)
         if (!each->session->proved()) strangers.push_back(each.get());
@@ -530,7 +622,7 @@ std::vector<Client> Server::clients() const {
     all.reserve(connections_.size());
     for (const auto& [socket, each] : connections_)
         all.push_back({each->session.get(), address_of(socket, ::getsockname), (store_.now_ms() - each->since_ms) / 1000, (store_.now_ms() - each->heard_ms) / 1000,
-                       each->in.size(), each->out.size(), each->footprint, each->gone || each->finishing});
+                       each->in.size(), each->out.waiting(), each->footprint, each->gone || each->finishing});
     return all;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server: one thread that waits for all connections with epoll, executes what they say, logs it and answers.
 //
-// A round is: read from all that are readable and execute; write the log; send answers. An answer leaves when everything that
+// A round is: read from those that are readable and execute; write the log; send answers; take turns. No client waits long for what
+// others want: whoever is new, sends or asks for much waits in a line for turns, in which he is accepted, or a slice of what he
+// sends is read, of his commands executed, or of his answers sent. A round has turns for a few dozen microseconds. An answer leaves when everything that
 // it may have seen survives what the log's policy promises, so that with `always` all connections share one sync (group commit), and
 // once all guards of its keys have it, too (`guards.hpp`).
 #pragma once
@@ -10,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,6 +66,7 @@ class Server {
     struct Listening {
         Descriptor socket;
         Protocol protocol;
+        bool lined_up = false;
     };
     struct Arrival {
         int socket;
@@ -79,6 +83,7 @@ class Server {
     void welcome(Descriptor socket, Protocol protocol, bool trusted);
     void read(Connection& connection);
     void execute(Connection& connection);
+    void consume(Connection& connection);
     void note(Connection& connection);
     void mark(Connection& connection, const std::vector<std::uint64_t>& seen);
     void deliver(const std::vector<std::uint64_t>& seen);
@@ -87,6 +92,10 @@ class Server {
     [[nodiscard]] std::size_t most_buffers() const;
     void give_back_memory();
     void queue(Connection& connection);
+    void line_up(Connection& connection);
+    void line_up(Listening& listening);
+    void take_turns();
+    void take_turn(Connection& connection);
     void silence(Connection& connection);
     void hold(Connection& connection);
     void finish_round();
@@ -98,7 +107,10 @@ class Server {
     void settle_waits();
     void tell_guards();
     void give_up_log();
+    [[nodiscard]] std::uint64_t settled(Connection& connection);
     void send(Connection& connection);
+    void send_slice(Connection& connection, std::uint64_t end);
+    void rest(Connection& connection);
     void release_held();
     void close(Connection& connection);
     void rare();
@@ -119,6 +131,7 @@ class Server {
     std::unordered_map<int, std::unique_ptr<Connection>> connections_;
     Upstream upstream_;
     std::vector<Connection*> answered_, held_, waiting_;
+    std::deque<int> line_;  // sockets of those that wait for a turn
     std::vector<char> input_;
     std::mutex mutex_;
     std::vector<Arrival> arrivals_;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "answer.hpp"
 #include "cluster.hpp"
 #include "guards.hpp"
 #include "notify.hpp"
@@ -45,7 +46,7 @@ constexpr const char* version = "0.1.0";
 struct Totals {
     std::uint64_t commands = 0, connections = 0, refused = 0, evicted = 0, protocol_errors = 0, full_syncs = 0, partial_syncs = 0;
     std::size_t open = 0;
-    std::uint64_t bytes_in = 0, bytes_out = 0;
+    std::uint64_t bytes_in = 0, bytes_out = 0, rounds = 0;
 };
 
 struct Service {
@@ -146,8 +147,9 @@ class Session {
   public:
     virtual ~Session() = default;
     // Executes the commands that are whole; how many bytes they took. Appends answers to `out`.
-    // Stops behind a command where `out` has become long, or where the session ends.
-    virtual std::size_t consume(std::string_view in, std::string& out) = 0;
+    // Stops behind a command where it has executed many or `out` has become long, amid one that has very many words, or where the
+    // session ends.
+    virtual std::size_t consume(std::string_view in, Answer& out) = 0;
     // Gives up what it holds: its connection is about to be closed.
     virtual void release() = 0;
     // Bytes that it holds beside what `consume` has not taken.
@@ -159,7 +161,7 @@ class Session {
     [[nodiscard]] bool proved() const { return proved_; }
     [[nodiscard]] virtual ClientFacts facts() const = 0;
     // Appends a message of a channel that it listens to, by a pattern if there is one.
-    virtual void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
+    virtual void message(Answer& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
         (void)to, (void)pattern, (void)channel, (void)text;
     }
 
@@ -172,6 +174,7 @@ class Session {
 
   protected:
     static constexpr std::size_t long_answers = std::size_t{256} << 10;
+    static constexpr std::size_t turn_words = 1024;  // of commands that `consume` executes, so that other clients have their turn
     std::size_t needs_ = 1;
     bool ended_ = false, proved_ = false;
 };

@@ -15,6 +15,7 @@ namespace {
 constexpr int tidy_buckets = 256;  // of one `tidy`
 constexpr int most_evicted = 128;  // of one `make_room`
 constexpr std::size_t step_buckets = 1024;
+constexpr std::size_t swept_buckets = 64;  // at a time: each has some entries to free
 
 std::int64_t monotonic_ns() {
     return std::chrono::steady_clock::now().time_since_epoch().count();
@@ -30,7 +31,10 @@ Store::Store(const Limits& limits) : limits_(limits), eviction_(static_cast<std:
     version_ = static_cast<std::uint64_t>(now_ms_) << 20;  // none that an earlier process gave out
 }
 
-Store::~Store() = default;
+Store::~Store() {
+    forget_all();
+    while (sweep(step_buckets)) {}
+}
 
 void Store::look_at_clock() {
     now_ms_ = (ahead_ns_ + monotonic_ns()) / 1'000'000;
@@ -69,7 +73,8 @@ bool Store::evict() {
 bool Store::make_room(std::size_t more, bool whole) {
     for (int i = 0; full(more); ++i) {
         if (i == most_evicted && !whole) return true;
-        if (!evict()) return false;
+        if (forgotten_bytes_ != 0) sweep(swept_buckets);
+        else if (!evict()) return false;
     }
     return true;
 }
@@ -103,13 +108,13 @@ Entry* Store::put(Entry* old, std::uint64_t hash, std::string_view key, std::str
         // An entry that is much too long is freed; one that is a little longer is reused.
         const std::size_t room = old->room();
         std::unique_ptr<Entry, void (*)(Entry*)> other(nullptr, Entry::free);
-        if (room < value.size() || room / 2 > value.size() + 64) other.reset(Entry::make(hash, key, value.size()));
+        if (room < value.size() || room / 2 > value.size() + 64 || pins.holds(old)) other.reset(Entry::make(hash, key, value.size()));
         set_expiry(old, expires_ms);  // without memory for it, nothing has changed
         if (other) replace(old, entry = other.release());
         entry->use = eviction_.used(old->use, now_ms_);
     }
     if (!value.empty()) std::memmove(entry->value_bytes(), value.data(), value.size());
-    if (old != nullptr && old != entry) Entry::free(old);
+    if (old != nullptr && old != entry) pins.free(old);
     entry->value_length = static_cast<std::uint32_t>(value.size());
     entry->flags = flags;
     entry->version = ++version_;
@@ -146,14 +151,15 @@ Entry* Store::splice(Entry* entry, std::uint32_t offset, std::string_view data) 
 
 Entry* Store::write(Entry* entry, std::uint32_t offset, std::string_view data) {
     const std::size_t end = offset + data.size();
-    if (end > entry->room()) {
-        Entry* longer = Entry::make(entry->hash, entry->key(), std::min<std::size_t>(end + end / 4, limits_.value + end / 8));
+    if (end > entry->room() || pins.holds(entry)) {
+        const std::size_t length = std::max<std::size_t>(end, entry->value_length);
+        Entry* longer = Entry::make(entry->hash, entry->key(), std::min<std::size_t>(length + length / 4, limits_.value + length / 8));
         std::memcpy(longer->value_bytes(), entry->value_bytes(), entry->value_length);
         longer->value_length = entry->value_length;
         longer->flags = entry->flags;
         longer->use = entry->use;
         replace(entry, longer);
-        Entry::free(entry);
+        pins.free(entry);
         entry = longer;
     }
     if (offset > entry->value_length) std::memset(entry->value_bytes() + entry->value_length, 0, offset - entry->value_length);
@@ -192,7 +198,7 @@ void Store::drop(Entry* entry) {
     if (entry->expires_ms != 0) ending_.remove(entry);
     bytes_ -= entry->footprint();
     ++version_;
-    Entry::free(entry);
+    pins.free(entry);
 }
 
 void Store::clear() {
@@ -205,16 +211,27 @@ void Store::clear() {
 void Store::forget_all() {
     ending_.clear();
     index_.clear();
+    forgotten_bytes_ += bytes_;
     bytes_ = 0;
+}
+
+// Frees some of what a `clear` has removed; whether there is more.
+bool Store::sweep(std::size_t buckets) {
+    const bool entries = index_.sweep(buckets, [this](Entry* each) {
+        forgotten_bytes_ -= each->footprint();
+        pins.free(each);
+    });
+    return ending_.sweep(buckets, [](Entry*) {}) || entries;
 }
 
 bool Store::tidy() {
     index_.step(step_buckets);
     ending_.step(step_buckets);
-    if (follows) return false;
+    const bool sweeping = sweep(swept_buckets);
+    if (follows) return sweeping;
     const bool more = drop_some_expired(), evicting = full() && make_room(0) && full();
     seal();
-    return more || evicting;
+    return more || evicting || sweeping;
 }
 
 // Whether there is probably more: a quarter of what was seen had expired.

@@ -13,6 +13,7 @@
 #include "hash.hpp"
 #include "index.hpp"
 #include "log.hpp"
+#include "pins.hpp"
 
 namespace offramp::store {
 
@@ -82,7 +83,7 @@ class Store {
 
     // Whether the memory, of which clients' buffers are a part, lets values be added: beyond `more` bytes that are certain.
     [[nodiscard]] bool full(std::size_t more = 0) const {
-        return limits_.memory != 0 && used() + buffers + more > limits_.memory;
+        return limits_.memory != 0 && used() + held() + more > limits_.memory;
     }
     // Evicts keys until the memory has room. False: the policy has no more of them, or the log has no room. Where a batch is not
     // enough this goes on in `tidy`, and meanwhile the memory is exceeded, unless `whole`.
@@ -90,8 +91,11 @@ class Store {
     Eviction& eviction() { return eviction_; }
     [[nodiscard]] const Eviction& eviction() const { return eviction_; }
 
-    std::size_t buffers = 0;  // bytes that clients hold: unfinished commands, transactions, answers
-    [[nodiscard]] std::size_t used() const { return bytes_ + index_.footprint() + ending_.footprint(); }
+    std::size_t buffers = 0;  // bytes that clients hold: unfinished commands, transactions, answers but for values
+    Pins pins;                // values that answers show
+    // Bytes that are there for clients alone.
+    [[nodiscard]] std::size_t held() const { return buffers + pins.left_bytes(); }
+    [[nodiscard]] std::size_t used() const { return bytes_ + forgotten_bytes_ + index_.footprint() + ending_.footprint(); }
     // Version of the last change; those of entries are not above it.
     [[nodiscard]] std::uint64_t version() const { return version_; }
     [[nodiscard]] std::size_t size() const { return index_.size(); }
@@ -132,6 +136,7 @@ class Store {
     bool drop_some_expired();
     bool evict();
     void forget_all();
+    bool sweep(std::size_t buckets);
     Entry* put(Entry* old, std::uint64_t hash, std::string_view key, std::string_view value, std::int64_t expires_ms,
                std::uint32_t flags);
     void insert(Entry* entry, std::int64_t expires_ms);
@@ -142,12 +147,12 @@ class Store {
 
     Limits limits_;
     Seed seed_;
-    Index index_, ending_{false};  // all entries, and those that expire
+    Index index_, ending_;  // all entries, and those that expire
     Eviction eviction_;
     Log* log_ = nullptr;
     Feed* feed_ = nullptr;
     std::uint64_t version_;
-    std::size_t bytes_ = 0;
+    std::size_t bytes_ = 0, forgotten_bytes_ = 0;  // of entries, and of those that a `clear` has removed and that are still there
     std::uint64_t tidied_ = 0;
     std::int64_t began_ns_, ahead_ns_, now_ms_;  // ahead: of a clock that nobody sets
 };

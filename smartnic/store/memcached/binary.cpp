@@ -67,31 +67,38 @@ const char* text_of(BinaryStatus status) {
     }
 }
 
-void answer(std::string& out, const BinaryRequest& request, BinaryStatus status, std::string_view extras, std::string_view key,
-            std::string_view value, std::uint64_t version) {
+// What goes before so many bytes of a value.
+void begin_answer(Answer& out, const BinaryRequest& request, BinaryStatus status, std::string_view extras, std::string_view key,
+                  std::size_t value, std::uint64_t version) {
     out.push_back(binary_response);
     out.push_back(static_cast<char>(request.sent_opcode));
     append_big(out, static_cast<std::uint16_t>(key.size()));
     out.push_back(static_cast<char>(extras.size()));
     out.push_back('\0');
     append_big(out, static_cast<std::uint16_t>(status));
-    append_big(out, static_cast<std::uint32_t>(extras.size() + key.size() + value.size()));
+    append_big(out, static_cast<std::uint32_t>(extras.size() + key.size() + value));
     append_big(out, request.opaque);
     append_big(out, version);
-    out.append(extras).append(key).append(value);
+    out.append(extras).append(key);
 }
 
-void refuse(std::string& out, const BinaryRequest& request, BinaryStatus status) {
+void answer(Answer& out, const BinaryRequest& request, BinaryStatus status, std::string_view extras, std::string_view key,
+            std::string_view value, std::uint64_t version) {
+    begin_answer(out, request, status, extras, key, value.size(), version);
+    out.append(value);
+}
+
+void refuse(Answer& out, const BinaryRequest& request, BinaryStatus status) {
     answer(out, request, status, {}, {}, text_of(status), 0);
 }
 
-void succeed(std::string& out, const BinaryRequest& request, std::uint64_t version = 0) {
+void succeed(Answer& out, const BinaryRequest& request, std::uint64_t version = 0) {
     if (!request.quiet) answer(out, request, BinaryStatus::ok, {}, {}, {}, version);
 }
 
 }  // namespace
 
-std::size_t MemcachedSession::binary_command(std::string_view in, std::string& out) {
+std::size_t MemcachedSession::binary_command(std::string_view in, Answer& out) {
     if (in.size() < binary_header) return needs_ = binary_header, 0;
     const std::size_t key = get_big<std::uint16_t>(in, 2), extras = static_cast<unsigned char>(in[4]);
     const std::size_t body = get_big<std::uint32_t>(in, 8);
@@ -135,7 +142,7 @@ std::size_t MemcachedSession::binary_command(std::string_view in, std::string& o
     return binary_header + body;
 }
 
-void MemcachedSession::execute(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::execute(const BinaryRequest& request, Answer& out) {
     if (service_.replication.leader.loading) return refuse(out, request, BinaryStatus::busy);
     switch (request.opcode) {
         case Opcode::get: case Opcode::touch: case Opcode::get_touch: return binary_get(request, out);
@@ -154,14 +161,14 @@ void MemcachedSession::execute(const BinaryRequest& request, std::string& out) {
     }
 }
 
-bool MemcachedSession::binary_may_change(const BinaryRequest& request, std::size_t bytes, bool grows, std::string& out) {
+bool MemcachedSession::binary_may_change(const BinaryRequest& request, std::size_t bytes, bool grows, Answer& out) {
     const char* reason = refusal(bytes, grows);
     if (reason != nullptr) answer(out, request, BinaryStatus::no_room, {}, {}, reason, 0);
     return reason == nullptr;
 }
 
 // Get, touch, and both at once.
-void MemcachedSession::binary_get(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_get(const BinaryRequest& request, Answer& out) {
     Store& store = service_.store;
     if (request.opcode != Opcode::get && !binary_may_change(request, 0, false, out)) return;
     Entry* entry = store.find(request.key);
@@ -174,10 +181,12 @@ void MemcachedSession::binary_get(const BinaryRequest& request, std::string& out
     if (request.opcode != Opcode::get) ++store.counts.touches, store.expire(entry, end_of(store, get_big<std::uint32_t>(request.extras)));
     std::string flags;
     append_big(flags, entry->flags);
-    answer(out, request, BinaryStatus::ok, flags, key, request.opcode == Opcode::touch ? std::string_view() : entry->value(), entry->version);
+    const std::string_view value = request.opcode == Opcode::touch ? std::string_view() : entry->value();
+    begin_answer(out, request, BinaryStatus::ok, flags, key, value.size(), entry->version);
+    out.append(store.pins, entry, value);
 }
 
-void MemcachedSession::binary_store(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_store(const BinaryRequest& request, Answer& out) {
     Store& store = service_.store;
     ++store.counts.sets;
     if (!binary_may_change(request, request.value.size(), true, out)) return request.opcode == Opcode::set ? drop_old(request.key) : void();
@@ -190,7 +199,7 @@ void MemcachedSession::binary_store(const BinaryRequest& request, std::string& o
     succeed(out, request, store.set(request.key, request.value, expires_ms, get_big<std::uint32_t>(request.extras))->version);
 }
 
-void MemcachedSession::binary_join(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_join(const BinaryRequest& request, Answer& out) {
     Store& store = service_.store;
     ++store.counts.sets;
     if (!binary_may_change(request, request.value.size() + length_of(request.key), true, out)) return;
@@ -204,7 +213,7 @@ void MemcachedSession::binary_join(const BinaryRequest& request, std::string& ou
     succeed(out, request, entry->version);
 }
 
-void MemcachedSession::binary_remove(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_remove(const BinaryRequest& request, Answer& out) {
     Store& store = service_.store;
     if (!binary_may_change(request, 0, false, out)) return;
     Entry* entry = store.find(request.key);
@@ -214,7 +223,7 @@ void MemcachedSession::binary_remove(const BinaryRequest& request, std::string& 
     succeed(out, request);
 }
 
-void MemcachedSession::binary_count(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_count(const BinaryRequest& request, Answer& out) {
     Store& store = service_.store;
     if (!binary_may_change(request, 0, true, out)) return;
     const auto delta = get_big<std::uint64_t>(request.extras);
@@ -235,7 +244,7 @@ void MemcachedSession::binary_count(const BinaryRequest& request, std::string& o
     if (!request.quiet) answer(out, request, BinaryStatus::ok, {}, {}, big, entry->version);
 }
 
-void MemcachedSession::binary_stats(const BinaryRequest& request, std::string& out) {
+void MemcachedSession::binary_stats(const BinaryRequest& request, Answer& out) {
     if (request.key == "reset")
         service_.store.counts = {};
     else if (!request.key.empty())

@@ -42,8 +42,8 @@ template <typename T>
     return number;
 }
 
-template <typename T>
-void append_big(std::string& to, T number) {
+template <typename To, typename T>
+void append_big(To& to, T number) {
     for (std::size_t i = sizeof(T); i-- > 0;) to.push_back(static_cast<char>(number >> (8 * i) & 0xFF));
 }
 

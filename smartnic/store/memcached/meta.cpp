@@ -41,7 +41,7 @@ bool parse_flag(std::string_view word, Flags& to) {
 
 // Reads the key and the flags from word `first` on; `allowed` are those that the command knows.
 bool parse_flags(const Words& words, std::size_t first, std::string_view allowed, Flags& to, std::string_view& key,
-                 std::string& decoded, std::string& out) {
+                 std::string& decoded, Answer& out) {
     if (words.size() < 2 || words.size() > first + most_flags) {
         out.append("CLIENT_ERROR bad command line format\r\n");
         return false;
@@ -62,7 +62,7 @@ bool parse_flags(const Words& words, std::size_t first, std::string_view allowed
 }
 
 // The flags of an answer, in the order in which they were asked for, and the end of the line.
-void append_flags(std::string& out, const Words& words, std::size_t first, const Store& store, const Entry* entry, const Flags& flags) {
+void append_flags(Answer& out, const Words& words, std::size_t first, const Store& store, const Entry* entry, const Flags& flags) {
     for (std::size_t i = first; i < words.size(); ++i) {
         const char flag = words[i][0];
         const bool known = flag == 'k' || flag == 'O' || (entry != nullptr && std::string_view("cfst").find(flag) != std::string_view::npos);
@@ -82,7 +82,7 @@ void append_flags(std::string& out, const Words& words, std::size_t first, const
     out.append("\r\n");
 }
 
-void append_result(std::string& out, const Words& words, std::size_t first, const Store& store, const Entry* entry, const Flags& flags) {
+void append_result(Answer& out, const Words& words, std::size_t first, Store& store, const Entry* entry, const Flags& flags) {
     if (flags.value && entry != nullptr) {
         out.append("VA ");
         append_number(out, entry->value_length);
@@ -90,12 +90,14 @@ void append_result(std::string& out, const Words& words, std::size_t first, cons
         out.append("HD");
     }
     append_flags(out, words, first, store, entry, flags);
-    if (flags.value && entry != nullptr) out.append(entry->value()).append("\r\n");
+    if (!flags.value || entry == nullptr) return;
+    out.append(store.pins, entry, entry->value());
+    out.append("\r\n");
 }
 
 }  // namespace
 
-void MemcachedSession::meta_get(std::string& out) {
+void MemcachedSession::meta_get(Answer& out) {
     Store& store = service_.store;
     Flags flags;
     std::string_view key;
@@ -111,7 +113,7 @@ void MemcachedSession::meta_get(std::string& out) {
     append_result(out, words_, 2, store, entry, flags);
 }
 
-void MemcachedSession::meta_set(std::string_view data, std::string& out) {
+void MemcachedSession::meta_set(std::string_view data, Answer& out) {
     Store& store = service_.store;
     Flags flags;
     std::string_view key;
@@ -146,7 +148,7 @@ void MemcachedSession::meta_set(std::string_view data, std::string& out) {
     append_flags(out, words_, 3, store, entry, flags);
 }
 
-void MemcachedSession::meta_delete(std::string& out) {
+void MemcachedSession::meta_delete(Answer& out) {
     Store& store = service_.store;
     Flags flags;
     std::string_view key;
@@ -159,7 +161,7 @@ void MemcachedSession::meta_delete(std::string& out) {
     append_flags(out, words_, 2, store, nullptr, flags);
 }
 
-void MemcachedSession::meta_count(std::string& out) {
+void MemcachedSession::meta_count(Answer& out) {
     Store& store = service_.store;
     Flags flags;
     flags.mode = 'I';
@@ -195,7 +197,7 @@ void MemcachedSession::meta_count(std::string& out) {
     if (!flags.quiet) append_result(out, words_, 2, store, entry, flags);
 }
 
-void MemcachedSession::meta_debug(std::string& out) {
+void MemcachedSession::meta_debug(Answer& out) {
     Flags flags;
     std::string_view key;
     if (!parse_flags(words_, 2, "b", flags, key, key_, out)) return;

@@ -47,11 +47,12 @@ bool good_key(std::string_view key) {
     return !key.empty() && key.size() <= most_key;
 }
 
-std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
+std::size_t MemcachedSession::consume(std::string_view in, Answer& out) {
     std::size_t used = 0;
     needs_ = 1;
+    std::size_t words = 0;
     if (!began_ && !in.empty()) began_ = true, binary_ = in[0] == binary_request;
-    while (used < in.size() && !ended_ && out.size() < long_answers) {
+    while (used < in.size() && !ended_ && words < turn_words && out.waiting() < long_answers) {
         if (swallow_ > 0) {
             const std::size_t taken = std::min<std::uint64_t>(swallow_, in.size() - used);
             swallow_ -= taken;
@@ -61,11 +62,12 @@ std::size_t MemcachedSession::consume(std::string_view in, std::string& out) {
         const std::size_t taken = binary_ ? binary_command(in.substr(used), out) : command(in.substr(used), out);
         if (taken == 0) break;
         used += taken;
+        words += 1 + words_.size();
     }
     return used;
 }
 
-std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
+std::size_t MemcachedSession::command(std::string_view in, Answer& out) {
     const bool keys = proved_ && (in.starts_with("get") || in.starts_with("gat"));
     const std::size_t most = keys ? most_line : most_other_line;
     const std::size_t end = in.substr(0, most).find('\n', searched_);
@@ -88,8 +90,8 @@ std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
     const bool stores = one_of(words_[0], storing) && words_.size() >= 5;
     const bool meta_store = words_[0] == "ms" && words_.size() >= 3;
     const bool quiet = words_.back() == "noreply" && one_of(words_[0], quietable) && words_.size() > 1;
-    scratch_.clear();
-    std::string& to = quiet ? scratch_ : out;
+    scratch_.release();
+    Answer& to = quiet ? scratch_ : out;
     std::string_view data;
     std::size_t used = end + 1;
     if (stores || meta_store) {
@@ -107,7 +109,7 @@ std::size_t MemcachedSession::command(std::string_view in, std::string& out) {
     return used;
 }
 
-void MemcachedSession::execute_line(std::string_view data, bool stores, bool meta_store, std::string& out) {
+void MemcachedSession::execute_line(std::string_view data, bool stores, bool meta_store, Answer& out) {
     if (service_.replication.leader.loading) return void(out.append("SERVER_ERROR this store is loading what it follows\r\n"));
     try {
         if (stores)
@@ -123,7 +125,7 @@ void MemcachedSession::execute_line(std::string_view data, bool stores, bool met
 }
 
 std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::string_view length, std::string_view& data,
-                                    bool& good, std::string& out) {
+                                    bool& good, Answer& out) {
     std::uint32_t bytes = 0;
     if (!parse_number(length, bytes) || bytes > std::numeric_limits<std::int32_t>::max() - 2) {
         out.append(bad_format);
@@ -149,7 +151,7 @@ std::size_t MemcachedSession::block(std::string_view in, std::size_t line, std::
 }
 
 // memcached's authentication over text: the data of a first "set" are a name, a space and the password.
-void MemcachedSession::prove(std::string_view data, std::string& out) {
+void MemcachedSession::prove(std::string_view data, Answer& out) {
     const std::size_t space = data.find(' ');
     if (words_[0] == "set" && space != std::string_view::npos && service_.accepts(data.substr(space + 1))) {
         proved_ = true;
@@ -167,7 +169,7 @@ const char* MemcachedSession::refusal(std::size_t bytes, bool grows) {
     return service_.loggable(bytes + record_overhead + most_key) ? nullptr : service_.store.log()->fault().c_str();
 }
 
-bool MemcachedSession::may_change(std::size_t bytes, bool grows, std::string& out) {
+bool MemcachedSession::may_change(std::size_t bytes, bool grows, Answer& out) {
     const char* reason = refusal(bytes, grows);
     if (reason != nullptr) out.append("SERVER_ERROR ").append(reason).append("\r\n");
     return reason == nullptr;
@@ -183,7 +185,7 @@ void MemcachedSession::seal() {
     service_.store.seal();
 }
 
-void MemcachedSession::simple(std::string& out) {
+void MemcachedSession::simple(Answer& out) {
     const std::string_view name = words_[0];
     if (name == "get") return retrieve(out, 1, false, false);
     if (name == "gets") return retrieve(out, 1, true, false);

@@ -9,7 +9,7 @@ namespace offramp::store::memcached {
 namespace {
 
 
-void append_item(std::string& out, const Entry* entry, bool unique) {
+void append_item(Answer& out, Store& store, const Entry* entry, bool unique) {
     out.append("VALUE ").append(entry->key()).push_back(' ');
     append_number(out, entry->flags);
     out.push_back(' ');
@@ -18,7 +18,8 @@ void append_item(std::string& out, const Entry* entry, bool unique) {
         out.push_back(' ');
         append_number(out, entry->version);
     }
-    out.append("\r\n").append(entry->value()).append("\r\n");
+    out.append("\r\n").append(store.pins, entry, entry->value());
+    out.append("\r\n");
 }
 
 }  // namespace
@@ -35,32 +36,32 @@ void append_counter(Store& store, Entry* entry, std::uint64_t number) {
     store.set(entry->key(), text, entry->expires_ms, entry->flags);
 }
 
-void MemcachedSession::retrieve(std::string& out, std::size_t first, bool unique, bool touches) {
+void MemcachedSession::retrieve(Answer& out, std::size_t first, bool unique, bool touches) {
     Store& store = service_.store;
     std::int64_t time = 0;
     if (words_.size() <= first) return void(out.append("ERROR\r\n"));
     if (touches && !parse_number(words_[1], time)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
     if (touches && !may_change(most_key * 2 * words_.size(), false, out)) return;
-    const std::size_t before = out.size();
+    const std::uint64_t before = out.position();
     for (std::size_t i = first; i < words_.size(); ++i) {
         if (!good_key(words_[i])) {
-            out.resize(before);
+            out.cut(before);
             return void(out.append(bad_format));
         }
         Entry* entry = store.find(words_[i]);
         ++(entry == nullptr ? store.counts.misses : store.counts.hits);
         if (entry == nullptr) continue;
-        if (out.size() + entry->value_length > most_answer) {
-            out.resize(before);
+        if (out.waiting() + entry->value_length > most_answer) {
+            out.cut(before);
             return void(out.append("SERVER_ERROR the answer is longer than 67108864 bytes\r\n"));
         }
-        append_item(out, entry, unique);
+        append_item(out, store, entry, unique);
         if (touches) ++store.counts.touches, store.expire(entry, end_of(store, time));
     }
     out.append("END\r\n");
 }
 
-void MemcachedSession::store_value(std::string_view data, std::string& out) {
+void MemcachedSession::store_value(std::string_view data, Answer& out) {
     Store& store = service_.store;
     const std::string_view name = words_[0];
     const bool checks = name == "cas";
@@ -92,14 +93,14 @@ void MemcachedSession::store_value(std::string_view data, std::string& out) {
     out.append("STORED\r\n");
 }
 
-void MemcachedSession::remove(std::string& out) {
+void MemcachedSession::remove(Answer& out) {
     if (words_.size() < 2 || words_.size() > 3 || !good_key(words_[1]) || (words_.size() == 3 && words_[2] != "0"))
         return void(out.append(words_.size() < 2 ? "ERROR\r\n" : bad_format));
     if (!may_change(0, false, out)) return;
     out.append(service_.store.erase(words_[1]) ? "DELETED\r\n" : "NOT_FOUND\r\n");
 }
 
-void MemcachedSession::count(std::string& out, bool up) {
+void MemcachedSession::count(Answer& out, bool up) {
     std::uint64_t delta = 0, number = 0;
     if (words_.size() != 3) return void(out.append("ERROR\r\n"));
     if (!good_key(words_[1])) return void(out.append(bad_format));
@@ -115,7 +116,7 @@ void MemcachedSession::count(std::string& out, bool up) {
     out.append("\r\n");
 }
 
-void MemcachedSession::touch(std::string& out) {
+void MemcachedSession::touch(Answer& out) {
     std::int64_t time = 0;
     if (words_.size() != 3) return void(out.append("ERROR\r\n"));
     if (!good_key(words_[1])) return void(out.append(bad_format));
@@ -127,7 +128,7 @@ void MemcachedSession::touch(std::string& out) {
     out.append(entry != nullptr ? "TOUCHED\r\n" : "NOT_FOUND\r\n");
 }
 
-void MemcachedSession::flush(std::string& out) {
+void MemcachedSession::flush(Answer& out) {
     std::int64_t delay = 0;
     if (words_.size() > 2) return void(out.append(bad_format));
     if (words_.size() == 2 && !parse_number(words_[1], delay)) return void(out.append("CLIENT_ERROR invalid exptime argument\r\n"));
@@ -144,7 +145,7 @@ void MemcachedSession::flush_after(std::int64_t delay_s) {
         service_.store.clear();
 }
 
-void MemcachedSession::stats(std::string& out) {
+void MemcachedSession::stats(Answer& out) {
     if (words_.size() > 1) {
         if (words_[1] == "reset") service_.store.counts = {};
         return void(out.append(words_[1] == "reset" ? "RESET\r\n" : "END\r\n"));

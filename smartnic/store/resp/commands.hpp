@@ -35,7 +35,7 @@ void client(Call&);
 [[nodiscard]] bool name_client(Call& call, std::string_view name);
 // guard.cpp
 void guard(Call&), unguard(Call&), release(Call&), getver(Call&), setver(Call&);
-void tell_change(std::string& to, Store& store, const Guards::Notice& notice);
+void tell_change(Answer& to, Store& store, const Guards::Notice& notice);
 // pubsub.cpp
 void subscribe(Call&), unsubscribe(Call&), psubscribe(Call&), punsubscribe(Call&), publish(Call&), pubsub(Call&);
 // cluster.cpp

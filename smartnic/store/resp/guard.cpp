@@ -66,7 +66,7 @@ void setver(Call& call) {
 }
 
 // A change, as sent to a guard: its number, the key, its version and value or nil twice. Nil for the key: all keys are gone.
-void tell_change(std::string& to, Store& store, const Guards::Notice& notice) {
+void tell_change(Answer& to, Store& store, const Guards::Notice& notice) {
     Reply out(to, 2);
     out.push(5);
     out.bulk("change");

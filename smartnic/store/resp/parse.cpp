@@ -10,6 +10,7 @@ namespace offramp::store::resp {
 namespace {
 
 constexpr std::size_t most_digits = 12;
+constexpr std::size_t turn_spans = 2048;  // words that are parsed at a time
 
 // The number behind a type byte at `at`; where the next line begins, 0 if the line is not whole, npos if it is none.
 std::size_t header(std::string_view in, std::size_t at, long& number) {
@@ -107,7 +108,8 @@ Parsed Parser::parse_array(std::string_view in, std::size_t most, std::size_t mo
         count_ = std::max(count_, 0L);
         spans_.clear();
     }
-    while (spans_.size() < static_cast<std::size_t>(count_)) {
+    for (const std::size_t enough = spans_.size() + turn_spans; spans_.size() < static_cast<std::size_t>(count_);) {
+        if (spans_.size() == enough) return incomplete(at_);
         if (at_ >= in.size()) return incomplete(at_ + 4);
         if (in[at_] != '$') return wrong("expected '$'", in[at_]);
         long length = 0;

@@ -14,7 +14,7 @@ constexpr std::size_t most_line = 1 << 16;
 
 struct Parsed {
     std::size_t used = 0;     // bytes of the command; 0: it is not whole
-    std::size_t needs = 0;    // bytes it has at least, where it is not whole
+    std::size_t needs = 0;    // bytes it has at least, where it is not whole; no more than there are: it was enough for one call
     const char* error = nullptr;  // it is none: the connection cannot go on
     char got = 0;                 // what stands where something else was expected, if it is printable
 };

@@ -64,7 +64,7 @@ void leave(Call& call, const Subscription& how) {
 
 }  // namespace
 
-void RespSession::message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
+void RespSession::message(Answer& to, std::string_view pattern, std::string_view channel, std::string_view text) const {
     Reply out(to, protocol);
     const std::size_t parts = pattern.empty() ? 3 : 4;
     protocol == 3 ? out.push(parts) : out.array(parts);

@@ -2,16 +2,17 @@
 // Answers of redis' protocol, in version 2 or 3 of it.
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <string_view>
 
+#include "answer.hpp"
 #include "numbers.hpp"
 
 namespace offramp::store::resp {
 
 class Reply {
   public:
-    Reply(std::string& to, int protocol) : to_(to), protocol_(protocol) {}
+    Reply(Answer& to, int protocol) : to_(to), protocol_(protocol) {}
 
     void ok() { to_.append("+OK\r\n"); }
     void simple(std::string_view text) { line('+', text); }
@@ -20,6 +21,12 @@ class Reply {
     void bulk(std::string_view text) {
         header('$', text.size());
         to_.append(text).append("\r\n");
+    }
+    // A part of an entry's value, which is not copied where it is long.
+    void bulk(Pins& pins, const Entry* entry, std::string_view part) {
+        header('$', part.size());
+        to_.append(pins, entry, part);
+        to_.append("\r\n");
     }
     void null() { to_.append(protocol_ == 3 ? "_\r\n" : "$-1\r\n"); }
     void null_array() { to_.append(protocol_ == 3 ? "_\r\n" : "*-1\r\n"); }
@@ -37,11 +44,12 @@ class Reply {
     }
     void protocol(int version) { protocol_ = version; }
     [[nodiscard]] int protocol() const { return protocol_; }
-    [[nodiscard]] std::size_t size() const { return to_.size(); }
-    // Takes back what was answered beyond so many bytes.
-    void cut(std::size_t bytes) { to_.resize(bytes); }
+    [[nodiscard]] std::size_t waiting() const { return to_.waiting(); }
+    [[nodiscard]] std::uint64_t position() const { return to_.position(); }
+    // Takes back what was answered since a position.
+    void cut(std::uint64_t position) { to_.cut(position); }
     // Makes room for a long answer, so that it is not copied while it grows.
-    void reserve(std::size_t bytes) { to_.reserve(to_.size() + bytes); }
+    void reserve(std::size_t bytes) { to_.reserve(bytes); }
 
   private:
     void line(char type, std::string_view text) {
@@ -55,7 +63,7 @@ class Reply {
         to_.append("\r\n");
     }
 
-    std::string& to_;
+    Answer& to_;
     int protocol_;
 };
 

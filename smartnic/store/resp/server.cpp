@@ -86,7 +86,7 @@ void info(Call& call) {
     const Totals& totals = call.service.totals;
     const Log* log = store.log();
     const std::int64_t up_s = (store.now_ms() - call.service.began_ms) / 1000;
-    const std::size_t used = store.used() + store.buffers;
+    const std::size_t used = store.used() + store.held();
     constexpr std::array everything = {"ALL", "DEFAULT", "EVERYTHING"};
     std::string text;
     const auto section = [&](const char* title, const Fields& fields) {
@@ -103,7 +103,7 @@ void info(Call& call) {
     section("Server", {{"redis_version", "7.0.0"}, {"server_name", "offramp"}, {"offramp_version", version}, {"redis_mode", call.service.cluster.on() ? "cluster" : "standalone"},
         {"process_id", number(static_cast<std::uint64_t>(::getpid()))}, {"uptime_in_seconds", std::to_string(up_s)}, {"arch_bits", "64"}});
     section("Clients", {{"connected_clients", number(totals.open)}});
-    section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.buffers)},
+    section("Memory", {{"used_memory", number(used)}, {"used_memory_human", human(used)}, {"mem_clients_normal", number(store.held())},
         {"maxmemory", number(store.limits().memory)}, {"maxmemory_policy", setting(call.service, "maxmemory-policy")}});
     section("Persistence", {{"loading", call.service.replication.leader.loading ? "1" : "0"}, {"aof_enabled", log == nullptr ? "0" : "1"}, {"appendfsync", setting(call.service, "appendfsync")},
         {"aof_last_write_status", log != nullptr && log->failed() ? "err" : "ok"}, {"aof_current_size", number(log == nullptr ? 0 : log->size())},
@@ -115,7 +115,7 @@ void info(Call& call) {
         {"keyspace_hits", number(store.counts.hits)}, {"keyspace_misses", number(store.counts.misses)}, {"expired_keys", number(store.counts.expired)},
         {"evicted_keys", number(store.counts.evicted)}, {"pubsub_channels", number(call.service.pubsub.channels("*").size())},
         {"pubsub_patterns", number(call.service.pubsub.patterns())}, {"sync_full", number(totals.full_syncs)}, {"sync_partial_ok", number(totals.partial_syncs)},
-        {"evicted_clients", number(totals.evicted)}, {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())},
+        {"evicted_clients", number(totals.evicted)}, {"eventloop_cycles", number(totals.rounds)}, {"guarded_keys", number(call.service.guards.keys())}, {"value_version", number(store.version())},
         {"refused", number(totals.refused)}, {"protocol_errors", number(totals.protocol_errors)}});
     section("Replication", replication_fields(call.service));
     rusage own{}, children{};

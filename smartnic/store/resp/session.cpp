@@ -77,10 +77,11 @@ void RespSession::unwatch() {
     changed = false;
 }
 
-std::size_t RespSession::consume(std::string_view in, std::string& out) {
+std::size_t RespSession::consume(std::string_view in, Answer& out) {
     std::size_t used = 0;
     needs_ = 1;
-    while (used < in.size() && !ended_ && !wait && out.size() < long_answers) {
+    std::size_t words = 0;
+    while (used < in.size() && !ended_ && !wait && words < turn_words && out.waiting() < long_answers) {
         const Parsed parsed = parser_.parse(in.substr(used), proved_ ? most_command : most_before_proof,
                                             proved_ ? most_arguments : words_before_proof);
         if (parsed.error != nullptr) {
@@ -94,7 +95,8 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
             break;
         }
         used += parsed.used;
-        const std::size_t before = out.size();
+        words += 1 + parser_.words().size();
+        const std::uint64_t before = out.position();
         if (!parser_.words().empty()) run(out);
         if (replies != Replies::on) hush(out, before);
         parser_.trim();
@@ -103,17 +105,17 @@ std::size_t RespSession::consume(std::string_view in, std::string& out) {
 }
 
 // Answers about channels are messages, too.
-void RespSession::hush(std::string& out, std::size_t before) {
+void RespSession::hush(Answer& out, std::uint64_t before) {
     if (replies == Replies::skip_next) {
         replies = Replies::skip;
     } else {
-        if (!tells_) out.resize(before);
+        if (!tells_) out.cut(before);
         if (wait) wait->silent = true;
         if (replies == Replies::skip) replies = Replies::on;
     }
 }
 
-void RespSession::run(std::string& out) {
+void RespSession::run(Answer& out) {
     Reply reply(out, protocol);
     const std::vector<std::string_view>& words = parser_.words();
     const Command* command = find_command(words[0]);
@@ -218,9 +220,9 @@ void RespSession::execute(const Transaction& all, Reply& out) {
     out.array(all.size());
     acting = true;
     all.each([&](const Command& command, Arguments words) {
-        if (out.size() <= most_answer) return act(command, words, out);
+        if (out.waiting() <= most_answer) return act(command, words, out);
         // It acts all the same: a transaction is whole. Nobody could read its answer.
-        std::string unread;
+        Answer unread;
         Reply nowhere(unread, out.protocol());
         act(command, words, nowhere);
         out.error("ERR the answer is longer than 67108864 bytes");
@@ -231,7 +233,7 @@ void RespSession::execute(const Transaction& all, Reply& out) {
 void RespSession::act(const Command& command, Arguments words, Reply& out) {
     if ((command.flags & resp::all) != 0) service_.guards.seen_all(service_.seen);
     Call call{service_, *this, words, out};
-    const std::size_t before = out.size();
+    const std::uint64_t before = out.position();
     service_.verb = command.verb;
     try {
         command.run(call);

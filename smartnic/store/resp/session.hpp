@@ -84,11 +84,11 @@ class RespSession : public Session {
     RespSession(const RespSession&) = delete;
     RespSession& operator=(const RespSession&) = delete;
 
-    std::size_t consume(std::string_view in, std::string& out) override;
+    std::size_t consume(std::string_view in, Answer& out) override;
     [[nodiscard]] ClientFacts facts() const override;
     [[nodiscard]] std::size_t footprint() const override;
     void release() override;
-    void message(std::string& to, std::string_view pattern, std::string_view channel, std::string_view text) const override;
+    void message(Answer& to, std::string_view pattern, std::string_view channel, std::string_view text) const override;
 
     void prove() { proved_ = true; }
     void end() { ended_ = true; }
@@ -128,9 +128,9 @@ class RespSession : public Session {
     [[nodiscard]] bool trusted() const { return trusted_; }
 
   private:
-    void run(std::string& out);
+    void run(Answer& out);
     // Takes back the answer to a command that nobody wants.
-    void hush(std::string& out, std::size_t before);
+    void hush(Answer& out, std::uint64_t before);
     void refuse(Reply& out, std::string_view error);
     void enqueue(const Command& command, Reply& out);
     // Why the store has no room for changes; nothing where it has.

@@ -52,7 +52,7 @@ bool set_options(Call& call, SetOptions& to) {
 }
 
 void answer_value(Call& call, const Entry* entry) {
-    entry == nullptr ? call.out.null() : call.out.bulk(entry->value());
+    entry == nullptr ? call.out.null() : call.out.bulk(call.store().pins, entry, entry->value());
 }
 
 Entry* look_up(Call& call, std::string_view key) {
@@ -192,13 +192,15 @@ void getex(Call& call) {
 }
 
 void mget(Call& call) {
-    std::size_t bytes = 0;
+    std::size_t bytes = 0, copied = call.size() * 16;
     for (const std::string_view key : call.words.subspan(1)) {
         const Entry* entry = call.store().find(key);
-        bytes += entry == nullptr ? 0 : entry->value_length;
+        const std::size_t length = entry == nullptr ? 0 : entry->value_length;
+        bytes += length;
+        copied += length < Pins::least ? length : 0;
     }
     if (bytes > most_answer) return call.out.error("ERR the answer is longer than 67108864 bytes");
-    call.out.reserve(bytes + call.size() * 16);
+    call.out.reserve(copied);
     call.out.array(call.size() - 1);
     for (const std::string_view key : call.words.subspan(1)) answer_value(call, look_up(call, key));
 }
@@ -237,7 +239,7 @@ void getrange(Call& call) {
     std::int64_t first = 0, last = 0;
     if (!parse_number(call[2], first) || !parse_number(call[3], last)) return call.out.error(no_integer);
     const Entry* entry = look_up(call, call[1]);
-    call.out.bulk(entry == nullptr ? std::string_view() : part(entry->value(), first, last));
+    entry == nullptr ? call.out.bulk({}) : call.out.bulk(call.store().pins, entry, part(entry->value(), first, last));
 }
 
 void setrange(Call& call) {

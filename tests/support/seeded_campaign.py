@@ -35,7 +35,8 @@ def campaign(run: Run, seeds: Sequence[int], out: Path | None = None, minutes: f
     known: dict[int, str] = {}
     if out is not None and out.exists():
         rows = [json.loads(line) for line in out.read_text().splitlines()]
-        known = {row["seed"]: row["outcome"] for row in rows if row["seed"] in seeds}
+        asked = set(seeds)
+        known = {row["seed"]: row["outcome"] for row in rows if row["seed"] in asked}
     start = said = time.monotonic()
     before = len(known)
     for seed in seeds:

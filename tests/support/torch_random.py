@@ -5,12 +5,15 @@
 
 Two to four ranks, forks of this process that play one program after the other, play each on both backends: groups,
 splits, types, strides, asynchronous work, messages from any source, barriers. In one of twelve a rank ends in the
-middle: the others must end with results of gloo's up to there and one line, in time. Offloads are in turn none, sums by
-a switch, Hermod, Themis, LEO, and several at once. Blind to what gloo does wrong as well, other than strides and means.
+middle: the others must end with results of gloo's up to there and one line, in time. These have processes and a switch
+of their own beside the rest, because they wait more than they compute. Offloads are in turn none, sums by a switch,
+Hermod, Themis, LEO, and several at once. Blind to what gloo does wrong as well, other than strides and means.
 """
 
 from __future__ import annotations
 
+import argparse
+import ctypes
 import faulthandler
 import functools
 import json
@@ -21,7 +24,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,10 +33,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from forked_responders import responders_forked
 from kill_campaign import ENVIRONMENT
 from seeded_campaign import campaign, options
 from torch_soak import BUSY, preload
-from torch_steps import DEATHS, Player, digest, steps_of
+from torch_steps import DEATHS, Player, Step, digest, steps_of
 
 PORTS: Final = (3, 1, 2, 4)
 TIMEOUT_S: Final = 30.0
@@ -44,6 +48,8 @@ LATE_S: Final = 25.0
 RETRY_S: Final = 0.03
 HANG_S: Final = 120.0
 NETWORKS: Final = ("none", "allreduce", "hermod", "themis", "leo", "allreduce hermod", "themis hermod", "counted")
+PARENT_DEATH_SIGNAL: Final = 1
+"""``PR_SET_PDEATHSIG`` of prctl(2)."""
 STATUS: Final = {"kill": -signal.SIGKILL, "exit": 3, "signal": -signal.SIGTERM, "raise": 4}
 
 
@@ -64,6 +70,10 @@ class Plan:
         ranks = rng.randint(2, 4)
         death = (rng.choice(DEATHS), rng.randint(0, 8)) if rng.random() < 1 / 12 else None
         return cls(seed, ranks, rng.choice(NETWORKS), rng.choice([1, 1, 1, 600]), rng.randrange(ranks), death)
+
+    def dies_in(self, steps: list[Step]) -> bool:
+        """Whether a rank ends in this program, which may be shorter."""
+        return self.death is not None and any(step.number == self.death[1] for step in steps)
 
     def settings(self, links: str, control: str, folder: Path) -> dict[str, Any] | None:
         """The network's file, or None."""
@@ -136,7 +146,7 @@ def be_rank(plan: Plan, rank: int, folder: Path, port: int, turn: int) -> None:
     row: dict[str, Any] = {}
     for name in ("gloo", "offramp"):
         store = dist.PrefixStore(f"{turn}/{os.getppid()}/{name}", server)
-        timeout = SHORT_S if plan.death is not None and name == "offramp" else TIMEOUT_S
+        timeout = SHORT_S if plan.dies_in(steps) and name == "offramp" else TIMEOUT_S
         began = time.monotonic()
         dist.init_process_group(name, store=store, rank=rank, world_size=plan.ranks, timeout=timedelta(seconds=timeout))
         player = Player(name == "gloo", timedelta(seconds=timeout))
@@ -145,7 +155,7 @@ def be_rank(plan: Plan, rank: int, folder: Path, port: int, turn: int) -> None:
             player.death = plan.death if rank == plan.victim else None
         player.play(steps)
         row[name] = {"results": player.results, "lines": player.lines}
-        if name == "gloo" or plan.death is None:
+        if name == "gloo" or not plan.dies_in(steps):
             store.set(f"over {rank}", "1")
             store.wait([f"over {each}" for each in range(plan.ranks)], timedelta(seconds=TIMEOUT_S))
         dist.destroy_process_group()
@@ -167,8 +177,8 @@ class _Rank:
 class Ranks:
     """Processes that are ranks of many programs; those of a program in which one ends are not used again."""
 
-    def __init__(self, port: int, folder: Path) -> None:
-        self._port, self._folder = port, folder
+    def __init__(self, port: int, folder: Path, prepare: Callable[[], None]) -> None:
+        self._port, self._folder, self._prepare = port, folder, prepare
         self._ranks: list[_Rank] = []
         self._turn = 0
 
@@ -222,17 +232,18 @@ class Ranks:
             for each in self._ranks:
                 each.pipe.close()
             here.close()
-            _be_child(there, errors, self._port)
+            _be_child(there, errors, self._port, self._prepare)
         there.close()
         return _Rank(pid, here, errors)
 
 
-def _be_child(pipe: Connection, errors: Path, port: int) -> NoReturn:
+def _be_child(pipe: Connection, errors: Path, port: int, prepare: Callable[[], None]) -> NoReturn:
     status = 1
     try:
         file = os.open(errors, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         os.dup2(file, 1)
         os.dup2(file, 2)
+        prepare()
         _prepare()
         while True:
             plan, rank, folder, turn = pipe.recv()
@@ -276,7 +287,7 @@ def run(ranks: Ranks, links: str, control: str, seed: int) -> str:
             codes = ranks.play(plan, folder)
         except AssertionError as error:
             raise AssertionError(f"{plan}: {digest(steps)}: {error}") from None
-        dies = plan.death is not None and any(step.number == plan.death[1] for step in steps)
+        dies = plan.dies_in(steps)
         for rank, code in enumerate(codes):
             wanted = STATUS[plan.death[0]] if plan.death and dies and rank == plan.victim else 0
             said = (folder / f"err{rank}").read_text()
@@ -317,10 +328,14 @@ def _compare(plan: Plan, rank: int, row: dict[str, Any], program: str, dies: boo
 
 
 def preload_offloads() -> None:
-    """Import and compile what ranks would with their first group."""
+    """Import and compile what ranks would with their first group, their first sum and their first job."""
     preload()
+    import grpc  # noqa: F401
+    import scipy.optimize  # noqa: F401
     import torch._dynamo  # noqa: F401
 
+    import offramp.allreduce.control  # noqa: F401
+    import offramp_base.p4rt.session  # noqa: F401
     from offramp.hermod.matching.decompose import decompose
     from offramp.torch.offload import OFFLOADS
 
@@ -330,19 +345,50 @@ def preload_offloads() -> None:
     assert len(list(Path("/proc/self/task").iterdir())) == 1, "only a process with one thread may be forked"
 
 
+def play_all(seeds: list[int], asked: argparse.Namespace) -> bool:
+    """Play the programs of these seeds with ranks and a switch of their own; whether all ended as they should."""
+    with (
+        kept() as (port, links, control),
+        tempfile.TemporaryDirectory(prefix="ranks-") as name,
+        responders_forked(Path(name)) as use,
+    ):
+        ranks = Ranks(port, Path(name), use)
+        try:
+            one = functools.partial(run, ranks, links, control)
+            return not campaign(one, seeds, asked.out, asked.minutes)["wrong"]
+        finally:
+            ranks.end()
+
+
+def play_apart(seeds: list[int], asked: argparse.Namespace) -> None:
+    """The same in a process of its own, which ends with its parent, and with 1 if something was wrong."""
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGTERM)  # a thread that waits for that could not fork ranks
+    sys.exit(not play_all(seeds, asked))
+
+
 def main() -> int:
-    asked = options(__doc__ or "").parse_args()
+    parser = options(__doc__ or "")
+    parser.add_argument(
+        "--lanes", type=int, default=1, help="programs at a time; half as many more in which a rank ends"
+    )
+    asked = parser.parse_args()
     if not ENVIRONMENT.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ENVIRONMENT)
     preload_offloads()
-    with kept() as (port, links, control), tempfile.TemporaryDirectory(prefix="ranks-") as name:
-        ranks = Ranks(port, Path(name))
-        try:
-            one = functools.partial(run, ranks, links, control)
-            summary = campaign(one, range(asked.seed, asked.seed + asked.runs), asked.out, asked.minutes)
-        finally:
-            ranks.end()
-    return bool(summary["wrong"])
+    seeds = range(asked.seed, asked.seed + asked.runs)
+    deadly = [seed for seed in seeds if Plan.of(seed).death is not None]
+    others = [seed for seed in seeds if Plan.of(seed).death is None]
+    half = (asked.lanes + 1) // 2
+    parts = [
+        *(others[lane :: asked.lanes] for lane in range(asked.lanes)),
+        *(deadly[lane::half] for lane in range(half)),
+    ]
+    lanes = [get_context("fork").Process(target=play_apart, args=(part, asked)) for part in parts if part]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    return int(any(lane.exitcode for lane in lanes))
 
 
 if __name__ == "__main__":

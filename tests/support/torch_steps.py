@@ -137,6 +137,11 @@ LATE: Final = ("reduce_scatter", "reduce_scatter_tensor", "exchange", "batch")
 """Kinds whose results a barrier does not wait for: messages, and what gloo ends in its ``wait`` only."""
 
 
+def _tag(step: Step) -> int:
+    """Tag of the step's messages, beyond those that gloo's monitored barriers take: the numbers of its collectives."""
+    return 1000 + step.number
+
+
 @dataclass(eq=False)
 class _Begun:
     """A step that is waited for later, and what to do then."""
@@ -396,10 +401,10 @@ class Player:
             return
         if rank == source:
             given = self._tensor(step, rng, rank, step.shape)
-            dist.send(given, group=group, group_dst=target, tag=step.number)
+            dist.send(given, group=group, group_dst=target, tag=_tag(step))
         elif rank == target:
             mine = self._empty(step, rng, step.shape)
-            dist.recv(mine, group=group, group_src=source, tag=step.number)
+            dist.recv(mine, group=group, group_src=source, tag=_tag(step))
             self._keep(step, "", mine)
 
     def _exchange(self, step: Step, rng: random.Random) -> None:
@@ -410,8 +415,8 @@ class Player:
         given, mine = self._tensor(step, rng, rank, step.shape), self._empty(step, rng, step.shape)
         to, source = (rank + step.root) % size, (rank - step.root) % size
         works = [
-            dist.isend(given, group=group, group_dst=to, tag=step.number),
-            dist.irecv(mine, group=group, group_src=source, tag=step.number),
+            dist.isend(given, group=group, group_dst=to, tag=_tag(step)),
+            dist.irecv(mine, group=group, group_src=source, tag=_tag(step)),
         ]
         if rng.random() < 0.5:
             works.reverse()
@@ -423,12 +428,12 @@ class Player:
         size, rank, group = self._size(step), self._rank(step), self._groups[step.group]
         if rank != step.root:
             given = self._tensor(step, rng, rank, shape)
-            dist.send(given, group=group, group_dst=step.root, tag=step.number)
+            dist.send(given, group=group, group_dst=step.root, tag=_tag(step))
             return
         received = {}
         for _ in range(size - 1):
             mine = self._empty(step, rng, shape)
-            received[dist.recv(mine, group=group, tag=step.number)] = mine
+            received[dist.recv(mine, group=group, tag=_tag(step))] = mine
         self._keep(step, f"of {sorted(received)}", *(received[source] for source in sorted(received)))
 
     def _batch(self, step: Step, rng: random.Random) -> None:
@@ -438,8 +443,8 @@ class Player:
         shift = 1 + step.root % (size - 1)
         given, mine = self._tensor(step, rng, rank, step.shape), self._empty(step, rng, step.shape)
         operations = [
-            dist.P2POp(dist.isend, given, group=group, group_peer=(rank + shift) % size, tag=step.number),
-            dist.P2POp(dist.irecv, mine, group=group, group_peer=(rank - shift) % size, tag=step.number),
+            dist.P2POp(dist.isend, given, group=group, group_peer=(rank + shift) % size, tag=_tag(step)),
+            dist.P2POp(dist.irecv, mine, group=group, group_peer=(rank - shift) % size, tag=_tag(step)),
         ]
         works = _Several(dist.batch_isend_irecv(operations))
         self._ended(step, works, lambda: self._keep(step, "", mine))

@@ -62,9 +62,7 @@ def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
     op: Any = getattr(dist.ReduceOp, call.request.reduce.replace("AVG", "SUM"), None)
     match kind, form:
         case "all_reduce", _:
-            options = dist.AllreduceCoalescedOptions()
-            options.reduceOp = op
-            return group.allreduce_coalesced(outs, options)
+            return _summed(group, outs, op)
         case "broadcast", _:
             return _rooted(dist.BroadcastOptions(), call, lambda o: group.broadcast(outs, o))
         case "reduce", _:
@@ -77,9 +75,10 @@ def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
         case "all_gather", _:
             return _each(group._allgather_base, outs, ins)
         case "reduce_scatter", "list":
-            return _reducing(op, lambda o: group.reduce_scatter(outs, [ins], o))
+            return _reducing(op, lambda o: group.reduce_scatter(outs, [ins], o), dist.ReduceScatterOptions())
         case "reduce_scatter", _:
-            return _reducing(op, lambda o: _each(lambda a, b: group._reduce_scatter_base(a, b, o), outs, ins))
+            begin = lambda o: _each(lambda a, b: group._reduce_scatter_base(a, b, o), outs, ins)  # noqa: E731
+            return _reducing(op, begin, dist.ReduceScatterOptions())
         case "all_to_all", "single":
             return group.alltoall_base(
                 outs[0], ins[0], list(call.output_splits), list(call.input_splits), dist.AllToAllOptions()
@@ -101,6 +100,12 @@ def _started(group: dist.ProcessGroup, call: CollectiveCall) -> Any:
     raise OfframpError(f"{kind} ({form}): gloo has no such collective")
 
 
+def _summed(group: dist.ProcessGroup, outs: list[torch.Tensor], op: Any) -> Any:
+    if len(outs) == 1:  # gloo's coalesced sum of one tensor refuses some strides of single elements
+        return _reducing(op, lambda o: group.allreduce(outs, o), dist.AllreduceOptions())
+    return _reducing(op, lambda o: group.allreduce_coalesced(outs, o), dist.AllreduceCoalescedOptions())
+
+
 def _tag(call: CollectiveCall) -> int:
     return int(call.input_splits[0]) if call.input_splits else 0
 
@@ -110,8 +115,7 @@ def _rooted(options: Any, call: CollectiveCall, begin: Any) -> Any:
     return begin(options)
 
 
-def _reducing(op: Any, begin: Any) -> Any:
-    options = dist.ReduceScatterOptions()
+def _reducing(op: Any, begin: Any, options: Any) -> Any:
     options.reduceOp = op
     return begin(options)
 

@@ -17,10 +17,12 @@ if shutil.which("g++") is None:
     pytest.skip("g++ is missing", allow_module_level=True)
 
 import torch
+import torch.distributed as dist
 
 import torch_as_gloo
 import torch_ranks
-from offramp.torch import build, forms, gloo_threads
+from offramp.torch import build, forms, gloo_threads, on_gloo
+from offramp.torch.offload import CollectiveCall, CollectiveRequest
 from offramp.workers.processes import run_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -49,6 +51,23 @@ NETWORKS = pytest.mark.parametrize("settings", [None, torch_ranks.COUNTING], ids
 def test_tensors_of_any_strides_are_exchanged_by_their_elements(settings):
     wrong, heard = run(torch_as_gloo.strides, settings)
     assert (wrong, heard) == ([], [])
+
+
+def test_gloo_sums_in_the_place_of_an_offload_whatever_the_strides_of_single_elements():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        for count in (1, 2):
+            tensors = [torch.view_as_real(torch.full((2,), 3 + 4j)[::2]) for _ in range(count)]
+            assert tensors[0].is_contiguous()
+            assert tensors[0].stride() == (4, 1)
+            request = CollectiveRequest(
+                "all_reduce", "coalesced", torch.float32, "SUM", 8 * count, "", 1, backward=False
+            )
+            call = CollectiveCall(request, 1, tensors, [], [], [], -1, 0, None)
+            on_gloo.start(dist.group.WORLD, call).result()
+            assert [each.tolist() for each in tensors] == [[[3.0, 4.0]]] * count
+    finally:
+        dist.destroy_process_group()
 
 
 @NETWORKS

@@ -96,13 +96,11 @@ class Archive:
                 file.seek(info.header_offset)
                 file.seek(sum(struct.unpack(_LOCAL_HEADER, file.read(struct.calcsize(_LOCAL_HEADER)))), os.SEEK_CUR)
                 return _map(file, info.file_size)
-        folder = tempfile.gettempdir()
-        free = shutil.disk_usage(folder).free
-        if info.file_size > free:
-            raise OfframpError(
-                f"{where}: needs {info.file_size / 1e9:.1f} GB in {folder}, {free / 1e9:.1f} GB are free"
-            )
-        with _readable(where), self._zip.open(info) as member, tempfile.TemporaryFile(dir=folder) as file:
+        with _readable(where), self._zip.open(info) as member, tempfile.TemporaryFile() as file:
+            system = os.fstatvfs(file.fileno())
+            needed, free = info.file_size / 1e9, system.f_bavail * system.f_frsize / 1e9
+            if needed > free:
+                raise OfframpError(f"{where}: needs {needed:.1f} GB among temporary files, {free:.1f} GB are free")
             shutil.copyfileobj(member, file, _PIECE)
             file.seek(0)
             return _map(file, info.file_size)

@@ -26,6 +26,10 @@ def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(position)
 
 
+_LEAST_BPS = 1e-6
+_MOST_NS = 1e18
+"""Times are integers of picoseconds, computed in floating point: these are far from its ends, and of no network."""
+
 __all__ = ["Collective", "Dimension", "DimensionTopology", "Network", "coordinates", "kind_named"]
 
 
@@ -60,10 +64,12 @@ class Dimension:
     def __post_init__(self) -> None:
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise OfframpError(f"{self.kind} dimension: size {self.size}: expected an integer of at least 1")
-        if not (math.isfinite(self.bandwidth_bps) and self.bandwidth_bps > 0):
-            raise OfframpError(f"{self.kind} dimension: bandwidth {self.bandwidth_bps} bit/s: expected more than 0")
-        if not (math.isfinite(self.latency_ns) and self.latency_ns >= 0):
-            raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: expected at least 0")
+        if not (math.isfinite(self.bandwidth_bps) and self.bandwidth_bps >= _LEAST_BPS):
+            least = f"expected at least {_LEAST_BPS:g}"
+            raise OfframpError(f"{self.kind} dimension: bandwidth {self.bandwidth_bps} bit/s: {least}")
+        if not 0 <= self.latency_ns <= _MOST_NS:
+            most = f"expected 0 to {_MOST_NS:g}"
+            raise OfframpError(f"{self.kind} dimension: latency {self.latency_ns} ns: {most}")
         if not 0 < self.payload_share <= 1:
             raise OfframpError(f"{self.kind} dimension: payload share {self.payload_share}: expected above 0, up to 1")
         if self.bidirectional is not None and self.kind is not DimensionTopology.RING:

@@ -190,11 +190,11 @@ def _system(rows: Mapping[str, Any]) -> SystemFile:
     if order not in ("baseline", "localBWAware"):
         raise OfframpError(f"collective-optimization: {order!r:.40}: expected baseline or localBWAware")
     memory = rows.get("local-mem-bw")
-    if memory is not None and not (is_number(memory) and 0 < memory <= _MOST):
+    if memory is not None and not (is_number(memory) and 1 / _MOST <= memory <= _MOST):
         raise OfframpError(f"local-mem-bw: {memory!r:.40}: expected GB/s")
     roofline, replay_only = (_flag(rows, key) for key in _FLAGS)
     peak = rows.get("peak-perf")
-    if roofline and not (is_number(peak) and 0 < peak <= _MOST):
+    if roofline and not (is_number(peak) and 1 / _MOST <= peak <= _MOST):
         raise OfframpError(f"peak-perf: {peak!r:.40}: expected TFLOPS, with the roofline enabled")
     if roofline and memory is None:
         raise OfframpError("local-mem-bw: expected GB/s, with the roofline enabled")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,6 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, others: dict[str, An
 
 def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_binary(tmp_path, np.savez_compressed)
-    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 7}))
-    with pytest.raises(OfframpError, match=r"edge_index: needs 0\.0 GB in .*, 0\.0 GB are free"):
+    monkeypatch.setattr("os.fstatvfs", lambda _: SimpleNamespace(f_bavail=7, f_frsize=1))
+    with pytest.raises(OfframpError, match=r"edge_index: needs 0\.0 GB among temporary files, 0\.0 GB are free"):
         opened(tmp_path)

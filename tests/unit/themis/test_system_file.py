@@ -96,6 +96,7 @@ def test_an_algorithm_over_all_dimensions_is_refused_where_it_is_run(tmp_path):
         (LINES.replace("delay: 3", "delay: x"), "endpoint-delay: 'x': expected an integer of at least 0"),
         (LINES.replace("localBWAware", "best"), "collective-optimization: 'best': expected baseline or localBWAware"),
         (json.dumps(SYSTEM | {"local-mem-bw": 0}), "local-mem-bw: 0: expected GB/s"),
+        (json.dumps(SYSTEM | {"local-mem-bw": 1e-300}), "local-mem-bw: 1e-300: expected GB/s"),
         (json.dumps(SYSTEM | {"model-shared-bus": 1}), "model-shared-bus: not modelled: expected 0"),
         (json.dumps(SYSTEM | {"all-reduce-implementation": "ring"}), "all-reduce-implementation: 'ring': expected an"),
         (json.dumps(SYSTEM | {"all-reduce-implementation-chakra": ["x"]}), "-chakra: not modelled here: expected one"),

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -30,10 +32,17 @@ def counted(client: Resp, *names: str) -> list[int]:
     return [int(lines[name]) for name in names]
 
 
+def state(task: Path) -> str:
+    """State of a thread (proc(5), field 3)."""
+    return (task / "stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
+
+
 @contextmanager
 def stopped(store: StoreProcess) -> Iterator[None]:
     """The store executes nothing in this block."""
     store.send_signal(signal.SIGSTOP)
+    while any(state(task) != "T" for task in Path(f"/proc/{store.pid}/task").iterdir()):  # one thread after the other
+        time.sleep(0.001)
     try:
         yield
     finally:

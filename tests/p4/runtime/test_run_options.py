@@ -103,20 +103,21 @@ def test_log_and_traces(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.netns
-def test_two_switches_in_a_row_on_one_machine() -> None:
+def test_two_switches_in_a_row_on_one_machine(tmp_path: Path) -> None:
+    """Their services are reached by files, as gRPC's own threads may be outside the namespace."""
     namespaces.require()
     with namespaces.Namespace() as namespace:
         for left, right in (("h1", "a1"), ("a2", "b1"), ("b2", "h2")):
             namespace.veth(left, right)
         options = [(f"1@{name}1", "-i", f"2@{name}2", "--device-id", n) for n, name in enumerate("ab", 1)]
-        ports = [("--grpc-server-addr", f"127.0.0.1:{port}") for port in (9559, 9560)]
+        ports = [("--grpc-server-addr", f"unix:{tmp_path}/{name}") for name in "ab"]
         first, second = ((PROGRAM, "-i", *given, *at) for given, at in zip(options, ports, strict=True))
         with (
             running(*first, launcher=namespace.command) as (_, one),
             running(*second, launcher=namespace.command) as (_, two),
         ):
-            for address, device in ((one, 1), (two, 2)):
-                namespace.call(lambda address=address, device=device: _forward(address, device))
+            _forward(one, 1)
+            _forward(two, 2)
             h1, h2 = (namespace.call(lambda n=n: open_io(n)) for n in ("h1", "h2"))
             h1.send(PacketBatch.of([(0, ethernet())]))
             assert list(h2.receive(10).frames()) == [ethernet()]

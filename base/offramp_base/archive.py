@@ -89,7 +89,8 @@ class Archive:
         Raises:
             OfframpError: as :meth:`read`, but for memory; or the file system has no room.
         """
-        self._expect(field, kinds, dimensions)
+        if not self._expect(field, kinds, dimensions).isnative:  # as few programs write: nobody else reads it in place
+            return self.values(field)
         where, info = f"{self.path}: {field}", self._fields[field]
         if info.compress_type == zipfile.ZIP_STORED:
             with _readable(where), open_regular(self.path) as file:
@@ -105,7 +106,7 @@ class Archive:
             file.seek(0)
             return _map(file, info.file_size)
 
-    def _expect(self, field: str, kinds: str, dimensions: int) -> None:
+    def _expect(self, field: str, kinds: str, dimensions: int) -> np.dtype[Any]:
         shape, dtype = self.header(field)
         where = f"{self.path}: {field}"
         if dtype.kind not in kinds or len(shape) != dimensions:
@@ -114,6 +115,7 @@ class Archive:
             )
         if dtype.kind in "US" and dtype.itemsize > _TEXT_BYTES:
             raise OfframpError(f"{where}: {dtype.itemsize} bytes of text, expected at most {_TEXT_BYTES}")
+        return dtype
 
     def integers(self, field: str, dimensions: int = 1) -> npt.NDArray[np.int64]:
         """Integer field as int64.

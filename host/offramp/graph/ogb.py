@@ -91,8 +91,10 @@ def open_typed_ogb(path: Path) -> TypedSource:
         OfframpError: a file that is missing or malformed.
     """
     raw = path / "raw"
-    names, sizes = _words(raw / "num-node-dict.csv.gz")[:2]
-    counts = {name: int(size) for name, size in zip(names, sizes, strict=True)}
+    sizes = _words(raw / "num-node-dict.csv.gz")
+    if len(sizes) < 2 or len(sizes[0]) != len(sizes[1]) or not all(size.isdecimal() for size in sizes[1]):
+        raise OfframpError(f"{raw}/num-node-dict.csv.gz: expected a row of types, and one of their vertices")
+    counts = {name: int(size) for name, size in zip(*sizes[:2], strict=True)}
     vertices: dict[str, dict[str, Any]] = {name: {} for name in counts}
     for name, fields in vertices.items():
         for file, field, dtype in (("feat", "x", "float32"), ("label", "y", "float64"), ("year", "year", "int64")):
@@ -105,7 +107,10 @@ def open_typed_ogb(path: Path) -> TypedSource:
             fields["y"] = _labels(fields["y"])
         fields |= _masks(sorted((path / "split").glob(f"*/{name}/*.csv.gz")), counts[name])
     edges: dict[EdgeType, dict[str, Any]] = {}
-    for source, relation, target in _words(path / _TYPES):
+    for words in _words(path / _TYPES):
+        if len(words) != 3:
+            raise OfframpError(f"{path / _TYPES}: expected rows of 3 words, got {','.join(words)!r:.60}")
+        source, relation, target = words
         folder = raw / "relations" / _BETWEEN.join((source, relation, target))
         columns: dict[str, Any] = {"edge_index": _table(folder / "edge.csv.gz", "int64", 2).T}
         if (folder / "edge-feat.csv.gz").exists():
@@ -152,6 +157,9 @@ def _words(path: Path) -> list[list[str]]:
     """Rows of words between commas."""
     try:
         with gzip.open(path, "rt") as file:
-            return [line.strip().split(",") for line in file if line.strip()]
+            rows = [line.strip().split(",") for line in file if line.strip()]
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise OfframpError(f"{path}: expected a table of words: {error}") from None
+    for word in (word for row in rows for word in row if "/" in word):  # they become names of folders
+        raise OfframpError(f"{path}: expected words without /, got {word!r:.60}")
+    return rows

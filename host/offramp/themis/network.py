@@ -17,6 +17,11 @@ from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
 
+_LEAST_BPS = 1e-6
+_MOST_NS = 1e18
+"""Times are integers of picoseconds, computed in floating point: these are far from its ends, and of no network."""
+
+
 def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
     """Coordinates of an NPU along dimensions of these sizes; dim1 varies fastest, like ranks inside a server."""
     position = []
@@ -25,10 +30,6 @@ def coordinates(npu: int, sizes: Sequence[int]) -> tuple[int, ...]:
         position.append(c)
     return tuple(position)
 
-
-_LEAST_BPS = 1e-6
-_MOST_NS = 1e18
-"""Times are integers of picoseconds, computed in floating point: these are far from its ends, and of no network."""
 
 __all__ = ["Collective", "Dimension", "DimensionTopology", "Network", "coordinates", "kind_named"]
 

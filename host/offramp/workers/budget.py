@@ -109,11 +109,14 @@ def exceeded(pid: int, root: Path = ROOT) -> int | None:
     """The budget of a process that the kernel killed for needing more, in bytes, else None. Removes its group."""
     for parent, limit in _places(root):
         for folder in parent.glob(f"offramp-{pid}.*-{_NAME}"):
-            words = [line.split() for name in _KILLS if (folder / name).exists() for line in _lines(folder / name)]
-            budget = int((folder / limit).read_text("ascii"))
+            budget, kills = None, 0
+            with suppress(OSError, ValueError):  # it may have ended before its group had a limit
+                words = [line.split() for name in _KILLS if (folder / name).exists() for line in _lines(folder / name)]
+                kills = sum(int(count) for what, count in words if what == "oom_kill")
+                budget = int((folder / limit).read_text("ascii"))
             with suppress(OSError):
                 folder.rmdir()
-            return budget if any(int(count) for what, count in words if what == "oom_kill") else None
+            return budget if kills else None
     return None
 
 

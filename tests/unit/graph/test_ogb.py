@@ -75,6 +75,11 @@ def test_binary_files_are_mapped(tmp_path: Path, save: Any, order: Any) -> None:
     assert not graph.vertex_fields["x"].flags.writeable
 
 
+def test_the_other_byte_order_is_read(tmp_path: Path) -> None:
+    write_binary(tmp_path, node_feat=FEATURES.astype(">f4"))
+    check(opened(tmp_path))
+
+
 def test_fields_of_edges(tmp_path: Path) -> None:
     write_binary(tmp_path, edge_feat=np.ones((2, 4), np.float16), edge_reltype=np.zeros((2, 1), np.int64))
     fields = opened(tmp_path).edge_fields
@@ -121,3 +126,20 @@ def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypa
     monkeypatch.setattr("os.fstatvfs", lambda _: SimpleNamespace(f_bavail=7, f_frsize=1))
     with pytest.raises(OfframpError, match=r"edge_index: needs 0\.0 GB among temporary files, 0\.0 GB are free"):
         opened(tmp_path)
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(
+    ("sizes", "triplets", "message"),
+    [
+        ("a,b\n3\n", "a,cites,a\n", "expected a row of types, and one of their vertices"),
+        ("a\n-3\n", "a,cites,a\n", "expected a row of types, and one of their vertices"),
+        ("a\n3\n", "a,cites\n", "expected rows of 3 words, got 'a,cites'"),
+        ("a\n3\n", "a,../x,a\n", "expected words without /, got '../x'"),
+    ],
+)
+def test_words_that_name_no_types_are_refused(tmp_path: Path, sizes: str, triplets: str, message: str) -> None:
+    write(tmp_path, {"raw/num-node-dict.csv.gz": sizes, "raw/triplet-list.csv.gz": triplets})
+    with pytest.raises(OfframpError) as caught:
+        open_source(str(tmp_path))
+    assert message in str(caught.value)

@@ -48,9 +48,9 @@ def test_a_group_has_the_limit_this_process_and_a_peak(
 @pytest.mark.parametrize(
     ("limit", "events"), [("memory.limit_in_bytes", "memory.oom_control"), ("memory.max", "memory.events")]
 )
-@pytest.mark.parametrize(("kills", "budget_of_it"), [(1, 100), (0, None)])
+@pytest.mark.parametrize(("kills", "budget_of_it"), [("1", 100), ("0", None), ("?", None)])
 def test_a_process_that_the_kernel_killed_for_its_memory_is_told_from_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, events: str, kills: int, budget_of_it: int | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, events: str, kills: str, budget_of_it: int | None
 ) -> None:
     parent = tmp_path / "memory" if limit == "memory.limit_in_bytes" else tmp_path
     group = parent / f"offramp-{owner_of(77)}-memory"
@@ -60,6 +60,15 @@ def test_a_process_that_the_kernel_killed_for_its_memory_is_told_from_others(
     monkeypatch.setattr(budget, "_own", lambda root, controller, mount: mount)
     assert exceeded(77, tmp_path) == budget_of_it
     assert exceeded(7, tmp_path) is None
+
+
+def test_a_process_that_ended_before_its_group_had_a_limit_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (group := tmp_path / f"offramp-{owner_of(77)}-memory").mkdir()
+    monkeypatch.setattr(budget, "_own", lambda root, controller, mount: mount)
+    assert exceeded(77, tmp_path) is None
+    assert not group.exists()
 
 
 def test_groups_of_processes_that_have_ended_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

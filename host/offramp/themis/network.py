@@ -16,7 +16,6 @@ from offramp.themis.packets import PacketFormat, spread
 from offramp.themis.rounds import rounds
 from offramp_base.errors import OfframpError
 
-
 _LEAST_BPS = 1e-6
 _MOST_NS = 1e18
 """Times are integers of picoseconds, computed in floating point: these are far from its ends, and of no network."""

@@ -8,6 +8,7 @@ of tensors, whose names, types and shapes are checked before their bytes are rea
 
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import re
@@ -234,9 +235,16 @@ class _DescriptionReader(pickle.Unpickler):
     """Unpickles descriptions of tensors and nothing else."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         if (module, name) in _DESCRIPTIONS or (module == "torch" and isinstance(_torch(name), torch.dtype)):
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name}")
+
+
+def _member(kind: type[enum.Enum], name: str) -> enum.Enum:
+    """A member of an enumeration by its name: so some releases pickle it (Python 3.11.2)."""
+    return kind.__members__[name]
 
 
 def _torch(name: str) -> object:

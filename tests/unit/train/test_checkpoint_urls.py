@@ -6,6 +6,7 @@ Blind spot: stores other than S3, whose uploads may not be atomic.
 
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import sys
@@ -205,6 +206,36 @@ def test_strangers_files_are_refused_with_one_line_and_nothing_runs(in_group, gr
         with pytest.raises(OfframpError, match="latest"):
             plan_run(graph, replace(BASE, workers=1, resume=url))
         assert completed_epochs(url) == 0
+
+
+class _AsPython311(pickle.Pickler):
+    """Pickles enumerations by the names of their members, as Python 3.11.2 does, or by another attribute."""
+
+    attribute = ""
+
+    def reducer_override(self, value):
+        if isinstance(value, enum.Enum):
+            return getattr, (type(value), self.attribute or value.name)
+        return NotImplemented
+
+
+@pytest.mark.parametrize("attribute", ["", "__init__"])
+def test_enumerations_by_name_are_read_and_other_attributes_refused(in_group, graph, url, attribute: str) -> None:
+    alone = replace(BASE, workers=1, epochs=2)
+    trained(in_group, graph, replace(alone, checkpoint=url))
+    system, path = fsspec.core.url_to_fs(url)
+    place = f"{path}/{system.cat_file(f'{path}/latest').decode()}/.metadata"
+    content = io.BytesIO()
+    pickler = _AsPython311(content)
+    pickler.attribute = attribute
+    pickler.dump(pickle.loads(system.cat_file(place)))
+    system.pipe_file(place, content.getvalue())
+    if attribute:
+        with pytest.raises(OfframpError, match="describes no tensors"):
+            plan_run(graph, replace(alone, epochs=3, resume=url))
+    else:
+        losses = [trained(in_group, graph, replace(alone, epochs=3, resume=where))[0] for where in (url, None)]
+        assert losses[0] == losses[1][2:]
 
 
 def test_what_is_missing_is_one_line(graph, monkeypatch) -> None:

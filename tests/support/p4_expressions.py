@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random P4 expressions as text, over all operators and widths from 1 to 130."""
+"""Random P4 expressions as text, over all operators, widths from 1 to 130, and others where given."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from p4_programs import program
 
+WIDE = [256, 320, 512, 1024, 1088, 257, 60, 4, 64]
 WIDTHS = [1, 2, 3, 7, 8, 9, 13, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128, 129, 130]
 
 
@@ -23,11 +24,11 @@ class Number:
 class Expressions:
     """Draws expressions over named variables."""
 
-    def __init__(self, rng: random.Random, variables: dict[str, Number]) -> None:
-        self.rng, self.variables = rng, variables
+    def __init__(self, rng: random.Random, variables: dict[str, Number], widths: list[int] = WIDTHS) -> None:
+        self.rng, self.variables, self.widths = rng, variables, widths
 
     def any_type(self) -> Number:
-        return Number(self.rng.choice([*WIDTHS, self.rng.randint(1, 130)]), self.rng.random() < 0.4)
+        return Number(self.rng.choice([*self.widths, self.rng.randint(1, 130)]), self.rng.random() < 0.4)
 
     def number(self, t: Number, depth: int) -> str:
         own = [name for name, u in self.variables.items() if u == t]
@@ -38,7 +39,7 @@ class Expressions:
                 name, u = self.rng.choice(list(self.variables.items()))
                 return self.cast(name, u, t)
             return self.literal(t)
-        kinds = ["arithmetic", "arithmetic", "unary", "shift", "cast", "mux", "divide", "slice", "concat"]
+        kinds = ["arithmetic", "lanes", "unary", "shift", "cast", "mux", "divide", "slice", "concat"]
         return getattr(self, f"_{self.rng.choice(kinds)}")(t, depth - 1)
 
     def literal(self, t: Number) -> str:
@@ -63,6 +64,14 @@ class Expressions:
     def _arithmetic(self, t: Number, depth: int) -> str:
         op = self.rng.choice(["+", "-", "*", "&", "|", "^", "|+|", "|-|"])
         return f"({self.number(t, depth)} {op} {self.number(t, depth)})"
+
+    def _lanes(self, t: Number, depth: int) -> str:
+        """A sum of numbers that are masked: no carry leaves a lane, or one does."""
+        lane = self.rng.choice([8, 16, 32, 64, 65])
+        mask = sum(((1 << lane - 1) - 1) << at for at in range(0, t.width, lane)) & ((1 << t.width - t.signed) - 1)
+        literal = f"{t.width}{'s' if t.signed else 'w'}{mask}"
+        left, right = (f"({self.number(t, depth)} & {literal})" for _ in range(2))
+        return f"({left} + {right})"
 
     def _divide(self, t: Number, depth: int) -> str:
         u = Number(t.width)
@@ -106,13 +115,13 @@ class Expressions:
         return f"({self.number(Number(t.width - right), depth)} ++ {self.number(Number(right), depth)})"
 
 
-def random_program(seed: int, expressions: int = 12) -> tuple[str, int]:
+def random_program(seed: int, expressions: int = 12, widths: list[int] = WIDTHS) -> tuple[str, int]:
     """A program that reads a header of random fields and writes expressions over them; and the header's bytes."""
     rng = random.Random(seed)
-    fields = [Number(rng.choice(WIDTHS), rng.random() < 0.4) for _ in range(12)]
-    results = [Number(rng.choice([*WIDTHS, rng.randint(1, 130)]), rng.random() < 0.4) for _ in range(expressions)]
+    fields = [Number(rng.choice(widths), rng.random() < 0.4) for _ in range(12)]
+    results = [Number(rng.choice([*widths, rng.randint(1, 130)]), rng.random() < 0.4) for _ in range(expressions)]
     names = {f"hdr.i.f{i}": t for i, t in enumerate(fields)}
-    draw = Expressions(rng, names)
+    draw = Expressions(rng, names, widths)
     body = []
     for i, t in enumerate(results):
         body.append(f"hdr.o.f{i} = {draw.number(t, rng.randint(1, 4))};")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from offramp_base.native.llvm import I8, Value, const, i64, ll
 from offramp_p4.engine.bits import scalar_bits
+from offramp_p4.native import wide
 from offramp_p4.native.emitter import Emitter
 from offramp_p4.native.runtime.bits import clear_tail, copy_bits
 from offramp_p4.native.shape import components, element_offset, is_scalar, offsets, shape
@@ -81,9 +82,12 @@ def unpack(g: Emitter, fields: Sequence[ValueLeaf], source: Value, into: Value) 
         elif f.width:
             end = bit + f.width
             start, size = bit // 8, (end + 7) // 8 - bit // 8
-            whole = load_bytes(g, g.at(source, start), size)
-            below = 8 * (start + size) - end
-            number = g.b.lshr(whole, const(whole.type, below)) if below else whole
+            if bit % 8 == 0 and wide.is_wide(f.width):
+                number = wide.load_reversed(g, g.at(source, start), f.width)
+            else:
+                whole = load_bytes(g, g.at(source, start), size)
+                below = 8 * (start + size) - end
+                number = g.b.lshr(whole, const(whole.type, below)) if below else whole
             g.store(g.resize(number, f.width), at, f.type)
             bit = end
 
@@ -94,7 +98,7 @@ def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
     start = bits = 0
     for number in numbers:
         group.append(number)
-        bits += number.type.width
+        bits += wide.width_of(number)
         if bits % 8 == 0:
             _pack_group(g, group, g.at(into, start))
             group, start = [], bits // 8
@@ -105,6 +109,10 @@ def pack(g: Emitter, numbers: Sequence[Value], into: Value) -> int:
 
 def _pack_group(g: Emitter, numbers: list[Value], into: Value) -> None:
     """Write numbers, of which only the last ends at a byte boundary: a single one whole, several in pieces."""
+    if len(numbers) == 1 and wide.is_vector(numbers[0]):
+        wide.store_reversed(g, numbers[0], into)
+        return
+    numbers = [g.integer(number) for number in numbers]
     bits: int = sum(n.type.width for n in numbers)
     size = (bits + 7) // 8
     step = size if len(numbers) == 1 else _PIECE
@@ -129,8 +137,8 @@ def _shifted(g: Emitter, number: Value, shift: int, t: Any) -> Value:
 
 
 def numbers_at(g: Emitter, fields: Sequence[ValueLeaf], source: Value) -> list[Value]:
-    """The values of fields of fixed width, those without bits left out."""
-    return [g.load(g.at(source, f.offset), f.type) for f in fields if f.width]
+    """The values of fields of fixed width, those without bits left out; wide ones are vectors."""
+    return [wide.load(g, g.at(source, f.offset), f.width) for f in fields if f.width]
 
 
 class BitWriter:
@@ -161,7 +169,7 @@ class BitWriter:
         """Write numbers."""
         if not numbers:
             return
-        g, width = self.g, sum(n.type.width for n in numbers)
+        g, width = self.g, sum(map(wide.width_of, numbers))
         scratch = g.allocate(ll.ArrayType(I8, (width + 7) // 8))
         pack(g, numbers, scratch)
         self.append(scratch, i64(width))

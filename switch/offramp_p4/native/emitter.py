@@ -389,11 +389,20 @@ class Emitter:
     def resize(self, number: Value, width: int, *, signed: bool = False) -> Value:
         """``number`` with ``width`` bits: cut, or extended by its sign or by zeros."""
         t = number_type(width)
+        if isinstance(number.type, ll.VectorType) and 64 * number.type.count == width:
+            return number
+        number = self.integer(number)
         if number.type.width == t.width:
             return number
         if number.type.width > t.width:
             return self.b.trunc(number, t)
         return self.b.sext(number, t) if signed else self.b.zext(number, t)
+
+    def integer(self, number: Value) -> Value:
+        """A number as an integer, also if it is a vector of words (:mod:`offramp_p4.native.wide`)."""
+        if isinstance(number.type, ll.VectorType):
+            return self.b.bitcast(number, ll.IntType(64 * number.type.count))
+        return number
 
     def word_of(self, expr: ir.Expr) -> Value:
         """The value of a scalar of at most 64 bits as a word."""

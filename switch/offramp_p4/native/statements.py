@@ -9,7 +9,7 @@ from functools import partial, reduce
 from offramp_base.native.llvm import I32, I64, Value, const, i64
 from offramp_p4 import ir
 from offramp_p4.engine.lvalues import unsliced
-from offramp_p4.native import lvalues, tables
+from offramp_p4.native import lvalues, tables, wide
 from offramp_p4.native.calls import invoke
 from offramp_p4.native.emitter import Emitter, statement
 from offramp_p4.native.runtime.program import DONE, EXITED
@@ -27,7 +27,7 @@ def _assign(g: Emitter, s: ir.Assign) -> None:
     node = unsliced(s.place)
     outer, g.f.addresses = g.f.addresses, {node: (target.address, target.inside)}
     if is_scalar(s.place.type):
-        number = g.value(s.value)
+        number = g.value(s.value) if isinstance(s.place, ir.Slice) else wide.value(g, s.value)
         g.f.addresses = outer
         lvalues.write(g, target, number)
     else:
@@ -39,7 +39,9 @@ def _assign(g: Emitter, s: ir.Assign) -> None:
 @statement(ir.Declare)
 def _declare(g: Emitter, s: ir.Declare) -> None:
     at = g.cell(g.layout.base(s.var))
-    if s.value is not None and shape(s.var.type).size:
+    if s.value is not None and is_scalar(s.var.type) and shape(s.var.type).size:
+        g.store(wide.value(g, s.value), at, s.var.type)
+    elif s.value is not None and shape(s.var.type).size:
         g.into(s.value, at)
     else:
         g.clear(at, shape(s.var.type).size)

@@ -11,7 +11,7 @@ from offramp_base.native.records import offset
 from offramp_p4 import constructor, ir
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
-from offramp_p4.native import codec, lvalues
+from offramp_p4.native import codec, lvalues, wide
 from offramp_p4.native.arithmetic import divide
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.record_writing import record
@@ -65,7 +65,7 @@ def algorithm_of(i: ir.ExternInstance, param: str) -> Callable[..., int]:
 def _hash(g: Emitter, algorithm: Callable[..., int], data: ir.Expr) -> Value:
     """The hash of data as a word; zeros fill the first byte."""
     parts = numbers(g, data)
-    size: int = sum(n.type.width for n in parts)
+    size: int = sum(map(wide.width_of, parts))
     front = -size % 8
     if front:
         parts = [const(number_type(front), 0), *parts]

@@ -11,7 +11,7 @@ from offramp_p4.engine import bits as widths
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.engine.packing import fields_of
-from offramp_p4.native import codec, lvalues
+from offramp_p4.native import codec, lvalues, wide
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.runtime.randomness import draw_bits
 from offramp_p4.native.runtime.tna.functions import linear_hash
@@ -72,7 +72,7 @@ def _hash(
     if width_of(i) > 64:
         raise Unsupported(i.pos, f"Hash {i.name} with results of more than 64 bits")
     parts = numbers(g, data)
-    size: int = sum(n.type.width for n in parts)
+    size: int = sum(map(wide.width_of, parts))
     front = -size % 8
     if front:
         parts = [const(number_type(front), 0), *parts]

@@ -12,7 +12,7 @@ from offramp_base.native.subset import PacketScalar
 from offramp_p4 import constructor, ir
 from offramp_p4.engine.core import argument, instance
 from offramp_p4.engine.lvalues import is_lvalue
-from offramp_p4.native import codec, lvalues
+from offramp_p4.native import codec, lvalues, wide
 from offramp_p4.native.core import set_field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.record_writing import record
@@ -64,7 +64,7 @@ def _write(g: Emitter, e: ir.ExternCall, position: int, limit: int, place: int, 
         return
     data = argument(e, position)
     parts = numbers(g, data)
-    width: int = sum(n.type.width for n in parts)
+    width: int = sum(map(wide.width_of, parts))
     if (width % 8 and not fills_bytes(e, data)) or width > 8 * limit:
         raise Unsupported(e.pos, f"{e.extern}.emit of {width} bits: whole bytes, at most {limit}, are possible")
     count: Value = i64(codec.pack(g, parts, g.cell(place)))

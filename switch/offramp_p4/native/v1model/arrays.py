@@ -11,7 +11,7 @@ from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
-from offramp_p4.native import counts, lvalues
+from offramp_p4.native import counts, lvalues, wide
 from offramp_p4.native.core import field
 from offramp_p4.native.emitter import Builder, Emitter
 from offramp_p4.native.runtime.context import Meter, TableRecord
@@ -63,7 +63,7 @@ def _read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     index, fits = lvalues.index_of(g, argument(e, 1), state.size)
     with _inside(g, fits):
         address, width = _cell(target, g, state.name, index)
-        number = g.load_number(address, width, "Registers")
+        number = g.load_number(address, width, "Registers") if into.bits else wide.load(g, address, width, "Registers")
         bits = bits_of(result.type)
         assert bits is not None
         lvalues.write(g, into, g.resize(number, bits.width, signed=bits.signed))
@@ -73,7 +73,7 @@ def _read(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
 def _write(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
     state = target.objects.of[_instance(e)]
     index, fits = lvalues.index_of(g, argument(e, 0), state.size)
-    number = g.value(argument(e, 1))
+    number = wide.value(g, argument(e, 1))
     with _inside(g, fits):
         address, width = _cell(target, g, state.name, index)
         g.store_number(g.resize(number, width), address, width, "Registers")

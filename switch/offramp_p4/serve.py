@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from offramp_base.collection import without_collection
 from offramp_base.errors import OfframpError
+from offramp_base.freed_memory import keep_freed_memory
 from offramp_base.transport.links import AUTO, interface_opener, parse_link
 from offramp_p4.settings import FILES, PEER, Settings
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RunningSwitch", "Settings", "build", "run"]
 
+KEPT_BYTES = 128 << 20
+"""Freed memory that a running switch keeps for its next batches."""
 RINGS_BYTES, LEAST_RING_BYTES = 128 << 20, 2 << 20
 """Memory for what arrives on interfaces: of all ports together, and at least for each."""
 
@@ -277,6 +280,7 @@ def run(
     Raises:
         OfframpError: it cannot start.
     """
+    keep_freed_memory(KEPT_BYTES)
     with without_collection():  # which takes a sixth of a start
         running = build(settings, traces)
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.full
 PROGRAM = """
 import resource, sys
 import numpy as np
-from offramp.freed_memory import keep_freed_memory
+from offramp_base.freed_memory import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

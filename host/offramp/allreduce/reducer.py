@@ -19,7 +19,7 @@ from offramp.allreduce.shared_link import open_shared
 from offramp.allreduce.tensor_sum import check_ranks
 from offramp.allreduce.wire import frame_bytes
 from offramp_base.errors import OfframpError
-from offramp_base.transport.links import NIC
+from offramp_base.transport.links import NIC, TRANSPORTS
 
 if TYPE_CHECKING:
     from offramp.allreduce.control import JobControl
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     Rank = LinkRank | NicRank
 
 _TICKS = 8  # looks at the clock in the shortest time-out
+_FLIGHT = 512 << 10
+"""Bytes on their way, twice as many on a link that loses nothing."""
 _PARTING = 16
 """Shortest time-outs that a rank waits for the others when it leaves."""
 
@@ -48,7 +50,8 @@ class AllReduceNetwork:
         pages: pages of 256 slots, half of which may be on their way at once.
         segments: segments of 256 bytes in a packet; the switch's program says how many where ``control`` is given.
         burst: frames sent before the link is read again.
-        flight: bytes that may be on their way to the switch; more than what the links hold only makes queues.
+        flight: bytes that may be on their way to the switch; more than what the links hold only makes queues. None:
+            1 MiB where a link holds the sender back, else half of that.
         retry_s: time without anything new after which what is missing is sent again.
     """
 
@@ -57,8 +60,8 @@ class AllReduceNetwork:
     ports: Sequence[int] = ()
     pages: int = 1
     segments: int = 1
-    burst: int = 32
-    flight: int = 512 << 10
+    burst: int = 64
+    flight: int | None = None
     retry_s: float = 0.25
 
 
@@ -181,7 +184,7 @@ class AllReducer:
         network = self._network
         who = self.rank, self.world, self.job
         shape: dict[str, Any] = {"pages": network.pages, "segments": segments, "retry_s": network.retry_s}
-        shape["flight"] = network.flight // frame_bytes(segments)
+        shape["flight"] = (network.flight or _flight(network.link)) // frame_bytes(segments)
         if io is None and network.link.startswith(f"{NIC}:"):
             from offramp.allreduce.nic_rank import NicRank
 
@@ -197,3 +200,8 @@ class AllReducer:
             self._rank.finish(limit_s)
         if self.rank == 0 and self._network.control:
             time.sleep(min(self._timeout_s, _PARTING / 2 * self._network.retry_s))  # others may still ask the switch
+
+
+def _flight(link: str) -> int:
+    known = TRANSPORTS.get(link.partition(":")[0])
+    return 2 * _FLIGHT if known is not None and known.lossless else _FLIGHT

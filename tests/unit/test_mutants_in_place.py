@@ -19,6 +19,7 @@ import pytest
 
 from mutation import children, swap
 from mutation.session import Lines
+from offramp_base.native.subset import native
 
 SOURCE = """
 from functools import cache
@@ -83,6 +84,14 @@ def test_what_runs_at_import_is_not_exchanged(tmp_path: Path, old: str, new: str
     source = SOURCE.replace("return x + 1", "return (x + 1)")
     changed = swap.changed_functions(source, source.replace(old, new))
     assert changed is None or not swap.fits(changed, swap.functions_of(path), ran)
+
+
+def test_what_is_translated_into_machine_code_is_not_exchanged(tmp_path: Path) -> None:
+    module, path, ran = _module(tmp_path)
+    native(module.plain)
+    changed = swap.changed_functions(SOURCE, SOURCE.replace("x * y", "x + y"))
+    assert changed
+    assert not swap.fits(changed, swap.functions_of(path), ran)
 
 
 def test_equal_modules_have_no_changed_function() -> None:

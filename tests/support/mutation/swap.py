@@ -46,12 +46,16 @@ def exchange(changed: Mapping[Key, CodeType], functions: Mapping[Key, Sequence[F
 
 
 def fits(changed: Mapping[Key, CodeType], functions: Mapping[Key, Sequence[FunctionType]], ran: Iterable[Key]) -> bool:
-    """Whether functions can be exchanged: one lives, none ``ran`` when modules were imported, closures agree."""
+    """Whether functions can be exchanged: one lives, none ``ran`` when modules were imported, closures agree.
+
+    Those that are translated into machine code cannot: that is made of their text.
+    """
     alive = [(function, code) for key, code in changed.items() for function in functions.get(key, ())]
     return (
         bool(alive)
         and changed.keys().isdisjoint(ran)
         and all(len(function.__code__.co_freevars) == len(code.co_freevars) for function, code in alive)
+        and not any("native" in function.__dict__ for function, _ in alive)
     )
 
 

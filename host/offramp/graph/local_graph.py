@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from offramp.graph.csr import ends_of
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ def split_graph(graph: Graph, owner: npt.NDArray[np.int32], workers: int) -> Ite
     for worker in range(workers):
         mine = np.flatnonzero(owner == worker).astype(np.int64)
         position[mine] = np.arange(len(mine))
-        heads = graph.indices[np.repeat(owner == worker, degree)]
-        tails = np.repeat(np.arange(len(mine)), degree[mine])
+        tails, heads = ends_of(graph.indptr, graph.indices, owner == worker)
         here = owner[heads] == worker
         loops = np.arange(len(mine))
         ends = np.concatenate([tails[here], loops]), np.concatenate([position[heads[here]], loops])

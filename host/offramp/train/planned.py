@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
@@ -83,12 +83,13 @@ class PlannedRun:
         way = PROPAGATORS.get(self.settings.propagator)
         hybrid = self.hybrid
         planned = hybrid is None and (states or not (way.alone or way.through_switch))
-        rows: Iterable[HaloPlan | None] = self._rows() if planned else repeat(None)
+        rows: Iterator[HaloPlan | None] = self._rows() if planned else repeat(None)
         snapshots = self._snapshots()
         plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
         parts = split_graph(graph, boundary.owner, boundary.workers)
-        for worker, (local, plan) in enumerate(zip(parts, rows, strict=False)):
+        for worker in range(boundary.workers):
+            local, plan = next(parts), next(rows)
             copied = plan if states and hybrid is None else hybrid[worker] if hybrid else None
             yield WorkerJob(
                 settings=self.settings,
@@ -110,6 +111,7 @@ class PlannedRun:
                 facts=facts(graph, self.settings),
                 snapshot=snapshots[worker],
             )
+            del local, plan, copied  # before the next ones are made
 
     def _snapshots(self) -> list[TrainingSnapshot | None]:
         """The checkpoint for each worker: of a run whose steps are not those of any number of workers, with its own."""

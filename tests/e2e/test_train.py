@@ -226,7 +226,7 @@ def test_acknowledged_sums_are_the_same_sums(network: dict, tmp_path: Path) -> N
 
 
 def _no_times() -> dict[str, None]:
-    return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds"))
+    return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds", "processor_seconds"))
 
 
 @pytest.mark.p4

@@ -49,8 +49,8 @@ class Bins:
         for index, message in enumerate(self.outgoing):
             self.awaits[message.bin].append(index)
         self.sends: list[list[HaloMessage]] = [[self.outgoing[index] for index in of] for of in self.awaits]
-        message_of = np.full(len(plan.ids), -1)
-        place = np.zeros(len(plan.ids), np.int64)
+        message_of = np.full(len(plan.ids), -1, np.int32)
+        place = np.zeros(len(plan.ids), np.int32)
         for index, message in enumerate(self.incoming):
             message_of[message.rows] = index
             place[message.rows] = np.arange(len(message.rows))
@@ -59,12 +59,13 @@ class Bins:
         self.needs: list[list[int]] = []
         for index, block in enumerate(self.blocks):
             of = message_of[block.rows]
-            self.needs.append(np.unique(of[of >= 0]).tolist())
-            for each in self.needs[-1]:
-                rows = np.flatnonzero(of == each)
-                places = place[block.rows[rows]]
-                ends = torch.from_numpy(places).to(device), torch.from_numpy(rows).to(device)
-                self._rows[each][index] = self._store.kept(ends[0]), self._store.kept(ends[1])
+            rows = np.flatnonzero(of >= 0)
+            rows = rows[np.argsort(of[rows], kind="stable")]
+            each, starts = np.unique(of[rows], return_index=True)
+            self.needs.append(each.tolist())
+            ends = self._store.kept(torch.from_numpy(np.stack([place[block.rows[rows]], rows])).to(device))
+            for message_number, part in zip(self.needs[-1], ends.tensor_split(starts[1:].tolist(), 1), strict=False):
+                self._rows[message_number][index] = part[0], part[1]
         self.consumers = [sorted(users) for users in self._rows]
 
     @classmethod

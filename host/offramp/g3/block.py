@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
+from offramp.graph.csr import distinct_below, ranks_of
 from offramp.models.attention import attend
 from offramp.models.sparse import SparseMatrix
 from offramp.models.view import View
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import scipy.sparse as sp
+
+ENTRY_BYTES: Final = 32
+"""What an edge of a block takes while the block is made and computed, forward and back."""
 
 
 class BipartiteBlock(View):
@@ -45,17 +50,15 @@ class BipartiteBlock(View):
             device: device of all tensors; main memory by default.
         """
         part = adjacency[targets]
-        rows, columns = np.unique(part.indices, return_inverse=True)
+        rows = distinct_below(part.indices, adjacency.shape[1])
+        part.indices = ranks_of(part.indices, rows).astype(part.indices.dtype)
         super().__init__(ids[targets], degree[rows], degree[targets], dtype, device)
-        part.indices = columns.astype(part.indices.dtype)
         part.resize(len(targets), len(rows))
         self._ones, self._weighted = part, dict[str, SparseMatrix]()
         self._whole = len(rows) == adjacency.shape[1]
-        self._edge_source = torch.from_numpy(columns.astype(np.int64)).to(device)
-        self._edge_target = torch.from_numpy(np.repeat(np.arange(len(targets)), np.diff(part.indptr))).to(device)
         self._own = torch.from_numpy(np.searchsorted(rows, targets)).to(device)
-        self.rows = rows.astype(np.int64)
-        self.sources = torch.from_numpy(self.rows).to(device)
+        self.rows = rows
+        self.sources = torch.from_numpy(rows).to(device)
         self.targets = torch.from_numpy(targets).to(device)
 
     def gathered(self, state: torch.Tensor) -> torch.Tensor:
@@ -81,9 +84,11 @@ class BipartiteBlock(View):
     def _matrix(self, aggregator: str) -> SparseMatrix:
         if aggregator not in self._weighted:
             source, target = (end.double().cpu().numpy().ravel() for end in self.factors(aggregator))
-            rows = np.repeat(np.arange(len(target)), np.diff(self._ones.indptr))
-            matrix = self._ones.copy()
-            matrix.data = target[rows] * source[matrix.indices]
+            ones = self._ones
+            values = np.repeat(target, np.diff(ones.indptr))
+            values *= source[ones.indices]
+            of_type = torch.from_numpy(values).to(self.dtype).numpy()
+            matrix = sp.csr_matrix((of_type, ones.indices, ones.indptr), shape=ones.shape)
             self._weighted[aggregator] = SparseMatrix(matrix, self.dtype, self.device)
         return self._weighted[aggregator]
 
@@ -93,4 +98,12 @@ class BipartiteBlock(View):
 
     def attend(self, values: torch.Tensor, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         """``(s, heads, F)`` to ``(t, heads, F)``."""
-        return attend((self._edge_source, self._edge_target), values, source, target)
+        return attend(self._edges, values, source, target)
+
+    @cached_property
+    def _edges(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Source and target of each edge, by their places among the block's."""
+        ones = self._ones
+        targets = np.repeat(np.arange(ones.shape[0]), np.diff(ones.indptr))
+        ends = torch.from_numpy(ones.indices.astype(np.int64)), torch.from_numpy(targets)
+        return ends[0].to(self.device), ends[1].to(self.device)

@@ -215,6 +215,7 @@ class HaloEngine:
                 assert after.message is not None
                 payload, key = came.pop(message_number), labels[message_number][1]
                 self._read.decode(payload, expected[message_number], key, after.message, add=True)
+                self._store.wrote(payload)
             block = bins.blocks[index]
             targets = block.targets
             upstream = StageOutputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
@@ -229,7 +230,8 @@ class HaloEngine:
                 left[message_number] -= 1
                 if not left[message_number]:
                     message = bins.incoming[message_number]
-                    before[message.rows] = bins.gathered(message_number, of_messages, before.shape[1])
+                    before[message.rows] = gathered = bins.gathered(message_number, of_messages, before.shape[1])
+                    self._store.wrote(gathered)
                     held.append(message)
             if self._schedule.asynchronous:
                 held = self._post(held, number - 1, before, backward=True)
@@ -257,6 +259,7 @@ class HaloEngine:
 
         def accept(index: int, payload: torch.Tensor) -> None:
             self._read.decode(payload, expected[index], labels[index][1], messages)
+            self._store.wrote(payload)
 
         return Arrivals(self._mailbox, labels, accept)
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+LEAST_WAITING: Final = 4 << 20
+"""Bytes that may always wait to be written to files."""
+
+
 class TensorStore:
     """Tensors in memory, or in that of a device.
 
@@ -60,10 +64,11 @@ class MappedStore(TensorStore):
 
     streams = True
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, waiting: int = LEAST_WAITING) -> None:
+        """Args: dtype: of the tensors; waiting: bytes that may wait to be written to files."""
         super().__init__(dtype)
         self._files: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-        self._dirty = 0
+        self._dirty, self._waiting = 0, max(LEAST_WAITING, waiting)
 
     def empty(self, *shape: int) -> torch.Tensor:
         """Zeros, which take no space before they are written."""
@@ -81,9 +86,9 @@ class MappedStore(TensorStore):
         return copy
 
     def wrote(self, part: torch.Tensor) -> None:
-        """Write pages to their files after every few MB: the kernel can give back only what is written."""
+        """Write pages to their files from time to time: the kernel can give back only what is written."""
         self._dirty += part.nbytes
-        if self._dirty >= DIRTY:
+        if self._dirty >= self._waiting:
             self._dirty = 0
             for file in list(self._files):
                 file.flush()
@@ -102,8 +107,6 @@ class MappedStore(TensorStore):
         return whole
 
 
-DIRTY: Final = 4 << 20
-"""Bytes that may wait to be written to files."""
 _ROWS: Final = 1024
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph import kernels
-from offramp.graph.csr import Adjacency, IntArray, rows_of
+from offramp.graph.csr import Adjacency, IntArray, counts_of
 from offramp_base.errors import OfframpError
 
 FLOAT_BYTES: Final = 4
@@ -25,6 +25,7 @@ class BinLimit:
         most: limit of what follows; a vertex that takes more by itself has a bin of its own.
         row: what each vertex takes that a bin loads: its targets and their in-neighbours, each once.
         target: what each of its targets takes besides.
+        entry: what each entry of the targets' closed neighbourhoods takes.
 
     Raises:
         OfframpError: a limit below 1, or a cost below 0.
@@ -33,16 +34,20 @@ class BinLimit:
     most: int
     row: int = 0
     target: int = 1
+    entry: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("most", 1), ("row", 0), ("target", 0)):
+        for name, least in (("most", 1), ("row", 0), ("target", 0), ("entry", 0)):
             if getattr(self, name) < least:
                 raise OfframpError(f"bin limit: {name} {getattr(self, name)}: expected at least {least}")
 
 
-def memory_limit(memory: int, width_in: int, width_out: int, size: int = FLOAT_BYTES) -> BinLimit:
-    """Bins whose inputs and outputs take half of ``memory`` bytes: one computes while another loads."""
-    return BinLimit(max(1, memory // 2), row=width_in * size, target=width_out * size)
+def memory_limit(memory: int, width_in: int, width_out: int, size: int = FLOAT_BYTES, entry: int = 0) -> BinLimit:
+    """Bins whose inputs and outputs take half of ``memory`` bytes: one computes while another loads.
+
+    ``entry`` is in bytes, as in :class:`BinLimit`: their piece of the graph, which the paper does not count.
+    """
+    return BinLimit(max(1, memory // 2), row=width_in * size, target=width_out * size, entry=entry)
 
 
 def target_limits(initial: int, widths: list[int], memory: int | None = None, size: int = FLOAT_BYTES) -> list[int]:
@@ -87,8 +92,7 @@ def priority_order(graph: Adjacency, inside: npt.ArrayLike, *, by_count: bool = 
     """
     mask = _mask(graph, inside)
     visited = _walk(graph, mask)
-    outside = (~mask[np.asarray(graph.indices)]).astype(np.int64)
-    remote = np.bincount(rows_of(graph.indptr), weights=outside, minlength=len(mask))[visited]
+    remote = counts_of(graph.indptr, ~mask[np.asarray(graph.indices)])[visited]
     return visited[np.argsort(-remote if by_count else remote == 0, kind="stable")]
 
 
@@ -119,7 +123,7 @@ def ready_bins(
         raise OfframpError(f"bins: expected vertices from 0 to {len(indptr) - 2}")
     bins, state = np.empty(len(targets), np.int64), np.zeros(2, np.int64)
     loaded = np.full(_columns(indptr, indices), -1, np.int64)
-    costs = limit.row, limit.target, limit.most
+    costs = limit.row, limit.target, limit.entry, limit.most
     kernels.fast(kernels.fill)(indptr, indices, targets, bins, loaded, state, len(targets), *costs)
     packed = np.split(targets, np.flatnonzero(np.diff(bins)) + 1)
     if outstanding and state[kernels.USED] < limit.most:

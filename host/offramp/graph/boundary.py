@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.graph.bins import priority_order
-from offramp.graph.csr import Adjacency, IntArray, distinct, is_symmetric
+from offramp.graph.csr import Adjacency, IntArray, counts_of, distinct_below, is_symmetric
 from offramp_base.errors import OfframpError
 
 
@@ -43,12 +43,9 @@ class Boundary:
             raise OfframpError(f"owner: expected {n} entries, one per vertex, got shape {self.owner.shape}")
         if n and not 0 <= self.owner.min() <= self.owner.max() < self.workers:
             raise OfframpError(f"owner: expected workers from 0 to {self.workers - 1}")
-        degrees, columns = np.diff(graph.indptr), np.asarray(graph.indices, np.int64)
-        cut = np.repeat(self.owner, degrees) != self.owner[columns]
-        counts = np.zeros(n, np.int64)
-        if len(cut):
-            filled = degrees > 0
-            counts[filled] = np.add.reduceat(cut, graph.indptr[:-1][filled], dtype=np.int64)
+        columns = np.asarray(graph.indices, np.int64)
+        cut = np.repeat(self.owner, np.diff(graph.indptr)) != self.owner[columns]
+        counts = counts_of(graph.indptr, cut)
         u, v = np.repeat(np.arange(n), counts), columns[cut]
         if not is_symmetric(np.concatenate([[0], np.cumsum(counts)]), v):
             raise OfframpError("graph: expected sorted rows that hold both directions of every edge")
@@ -59,7 +56,7 @@ class Boundary:
         self.indptr: IntArray = np.concatenate([[0], np.cumsum(self.need)])
         rank = np.cumsum(counts > 0) - 1
         self.neighbours: IntArray = rank[v]
-        pairs = _distinct(u * self.workers + self.owner[v], n * self.workers)
+        pairs = distinct_below(u * self.workers + self.owner[v], n * self.workers)
         self.copies: IntArray = np.stack(np.divmod(pairs, self.workers), axis=1)
         self.r: IntArray = np.bincount(self.copies[:, 0], minlength=n)[self.vertices]
         self.B, self.C, self.R = len(self.vertices), len(self.cut_edges), len(self.copies)
@@ -72,12 +69,3 @@ class Boundary:
             order = priority_order(self._graph, self.owner == worker)
             place[order] = np.arange(len(order))
         return place[self.vertices]
-
-
-def _distinct(values: IntArray, limit: int) -> IntArray:
-    """Sorted distinct ``values`` below ``limit``: by a table where that is no larger than the values."""
-    if limit > 8 * len(values):
-        return distinct(values)
-    seen = np.zeros(limit, np.bool_)
-    seen[values] = True
-    return np.flatnonzero(seen)

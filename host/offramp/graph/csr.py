@@ -45,14 +45,24 @@ def distinct(values: IntArray) -> IntArray:
     return values[new]
 
 
-def ranks_of(values: IntArray, ascending: IntArray) -> IntArray:
+def distinct_below(values: npt.NDArray[np.integer], limit: int) -> IntArray:
+    """Sorted distinct ``values`` from 0 to ``limit - 1``: by a table where that is not far larger than the values."""
+    if limit > 8 * len(values):
+        return distinct(values.astype(np.int64))
+    seen = np.zeros(limit, np.bool_)
+    seen[values] = True
+    return np.flatnonzero(seen)
+
+
+def ranks_of(values: npt.NDArray[np.integer], ascending: IntArray) -> IntArray:
     """Rank of each of ``values`` in ``ascending``, which holds them all: by a table where that is no larger."""
     largest = int(ascending[-1]) if len(ascending) else -1
     if largest > 8 * values.size:
         return np.searchsorted(ascending, values)
-    rank = np.empty(largest + 1, np.int64)
-    rank[ascending] = np.arange(len(ascending))
-    return rank[values]
+    table = np.empty(largest + 1, np.int64)
+    table[ascending] = np.arange(len(ascending))
+    ranks: IntArray = table[values]
+    return ranks
 
 
 def csr_of_sorted(vertices: int, edges: IntArray) -> tuple[IntArray, IntArray]:
@@ -84,6 +94,20 @@ def is_symmetric(indptr: IntArray, indices: IntArray) -> bool:
 def rows_of(indptr: IntArray) -> IntArray:
     """``(nnz,)`` row of each stored entry."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
+def counts_of(indptr: IntArray, flags: npt.NDArray[np.bool_]) -> IntArray:
+    """``(rows,)`` number of each row's entries whose flag is set."""
+    counts, filled = np.zeros(len(indptr) - 1, np.int64), np.diff(indptr) > 0
+    if len(flags):
+        counts[filled] = np.add.reduceat(flags, indptr[:-1][filled], dtype=np.int64)
+    return counts
+
+
+def ends_of(indptr: IntArray, indices: IntArray, inside: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Rank of the row, among the rows of a mask, and column of each entry of these rows."""
+    lengths = np.diff(indptr)
+    return np.repeat(np.arange(int(inside.sum())), lengths[inside]), indices[np.repeat(inside, lengths)]
 
 
 def transposed(indptr: IntArray, indices: IntArray) -> tuple[IntArray, IntArray]:

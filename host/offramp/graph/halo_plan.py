@@ -11,11 +11,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from offramp.graph.bins import BinLimit, pack_bins, priority_order
-from offramp.graph.csr import distinct
+from offramp.graph.csr import distinct_below, ends_of
 from offramp.graph.ready_packing import pack_layers
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from offramp.graph.csr import IntArray
     from offramp.graph.data import Graph
     from offramp.graph.ready_packing import LayerLimits
 
@@ -114,8 +117,10 @@ def plan_halo_features(
     bins: int | BinLimit | LayerLimits = 1,
     boundary_first: bool = True,
     isolated: bool = False,
-) -> list[HaloPlan]:
-    """Plan the halo features of all workers, in rank order.
+) -> Iterator[HaloPlan]:
+    """Plan the halo features of all workers, in rank order, one at a time: all may be beyond memory.
+
+    A worker's edges say what it sends, too, since the graph is undirected.
 
     Args:
         graph: the whole graph.
@@ -126,111 +131,106 @@ def plan_halo_features(
         boundary_first: bins of boundary vertices come first.
         isolated: leave out edges between workers.
     """
-    tails = np.repeat(np.arange(graph.vertices), graph.degrees)
-    crossing = owner[tails] != owner[graph.indices]
-    own = [np.flatnonzero(owner == worker) for worker in range(workers)]
+    edges = _Edges(graph, owner, isolated=isolated)
+    copies = np.zeros(graph.vertices, np.int64)
+    for worker in range(workers):
+        copies[edges.remote(worker)] += 1
     if isinstance(bins, (int, BinLimit)):
-        on_boundary = np.zeros(graph.vertices, np.bool_)
-        on_boundary[tails[crossing]] = not isolated
-        layers = [[_bins(graph, owner == w, on_boundary, bins, boundary_first=boundary_first) for w in range(workers)]]
+        layers = [[_bins(graph, owner == w, copies > 0, bins, boundary_first=boundary_first) for w in range(workers)]]
     else:
         packed = pack_layers(graph, owner, workers, bins, boundary_first=boundary_first, isolated=isolated)
+        own = [np.flatnonzero(owner == worker) for worker in range(workers)]
         layers = [
             [[np.sort(np.searchsorted(own[w], part)) for part in parts] for w, parts in enumerate(layer)]
             for layer in packed
         ]
-    states, weights = _states(graph, owner, own, _bin_of(graph.vertices, own, layers[0]), isolated=isolated)
-    messages = [
-        _messages(owner, own, states, weights, _bin_of(graph.vertices, own, each), number * (len(layers) > 1))
-        for number, each in enumerate(layers, 1)
-    ]
-    position = np.zeros(graph.vertices, np.int64)
-    pool = _pool(graph, own, states)
-    plans = []
-    for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
-        position[ids] = np.arange(len(ids))
-        mine = (owner[tails] == worker) & ~(crossing if isolated else np.zeros_like(crossing))
-        rows = np.concatenate([position[tails[mine]], np.arange(len(vertices))])
-        columns = np.concatenate([position[graph.indices[mine]], np.arange(len(vertices))])
-        adjacency = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=(len(vertices), len(ids)))
-        adjacency.sort_indices()
-        first, *later = (
-            LayerPlan(each[worker], sends[worker], receives[worker])
-            for each, (sends, receives) in zip(layers, messages, strict=True)
-        )
-        of_first = first.bins, first.sends, first.receives
-        plans.append(HaloPlan(ids, graph.degrees[ids], adjacency, *of_first, pool, later))
-    return plans
-
-
-def _states(
-    graph: Graph,
-    owner: npt.NDArray[np.int32],
-    own: list[npt.NDArray[np.int64]],
-    bin_of: npt.NDArray[np.int64],
-    *,
-    isolated: bool,
-) -> tuple[list[npt.NDArray[np.int64]], list[npt.NDArray[np.float64]]]:
-    """Vertices of each worker's state, received ones by sender and bin; and the weight of each vertex there."""
-    tails, heads = np.repeat(np.arange(graph.vertices), graph.degrees), graph.indices
-    crossing, closed = owner[tails] != owner[heads], graph.degrees + 1.0
-    states, weights = [], []
-    for worker, vertices in enumerate(own):
-        into = crossing & (owner[tails] == worker)
-        remote = distinct(heads[into]) if not isolated else np.zeros(0, np.int64)
-        remote = remote[np.lexsort((remote, bin_of[remote], owner[remote]))]
-        states.append(np.concatenate([vertices, remote]))
-        squares = 1 / (closed[heads[into]] * closed[tails[into]])
-        weights.append(np.bincount(heads[into], squares, graph.vertices).astype(np.float64))
-    return states, weights
-
-
-_Messages = list[list[HaloMessage]]
-
-
-def _messages(
-    owner: npt.NDArray[np.int32],
-    own: list[npt.NDArray[np.int64]],
-    states: list[npt.NDArray[np.int64]],
-    weights: list[npt.NDArray[np.float64]],
-    bin_of: npt.NDArray[np.int64],
-    layer: int,
-) -> tuple[_Messages, _Messages]:
-    """Outgoing and incoming messages of each worker, given the bin of each vertex."""
-    workers = len(own)
-    sends: _Messages = [[] for _ in range(workers)]
-    receives: _Messages = [[] for _ in range(workers)]
-    for worker, (vertices, ids) in enumerate(zip(own, states, strict=True)):
-        remote = ids[len(vertices) :]
-        order = np.lexsort((remote, bin_of[remote], owner[remote]))
-        for sender, number, places in _runs(owner[remote[order]], bin_of[remote[order]]):
-            rows = order[places]
-            of = remote[rows]
-            weight = weights[worker][of]
-            receives[worker].append(HaloMessage(sender, number, len(vertices) + rows, of, weight, layer))
-            sent = np.searchsorted(own[sender], of)
-            sends[sender].append(HaloMessage(worker, number, sent, of, weight, layer))
+    bin_of = [_bin_of(owner, each) for each in layers]
+    numbers = np.bincount(graph.degrees, copies).astype(np.int64)
+    pool = np.stack([np.flatnonzero(numbers), numbers[numbers > 0]], 1)
     for worker in range(workers):
-        sends[worker].sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
-        receives[worker].sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
-    return sends, receives
+        yield _plan(edges, worker, workers, [each[worker] for each in layers], bin_of, pool)
 
 
-def _bin_of(
-    vertices: int, own: list[npt.NDArray[np.int64]], binned: list[list[npt.NDArray[np.int64]]]
-) -> npt.NDArray[np.int64]:
+class _Edges:
+    """The edges of each worker, those between workers left out if they are ``isolated``."""
+
+    def __init__(self, graph: Graph, owner: npt.NDArray[np.int32], *, isolated: bool) -> None:
+        self.graph, self.owner, self._isolated = graph, owner, isolated
+
+    def of(self, worker: int) -> tuple[IntArray, IntArray, npt.NDArray[np.int32]]:
+        """Rank among its own vertices of each edge's end there, the other end, and the other end's worker."""
+        rows, heads = ends_of(self.graph.indptr, self.graph.indices, self.owner == worker)
+        peers = self.owner[heads]
+        if self._isolated:
+            inside = peers == worker
+            return rows[inside], heads[inside], peers[inside]
+        return rows, heads, peers
+
+    def remote(self, worker: int) -> IntArray:
+        """Neighbours of a worker's vertices that others own, ascending."""
+        _, heads, peers = self.of(worker)
+        return distinct_below(heads[peers != worker], self.graph.vertices)
+
+
+def _plan(
+    edges: _Edges,
+    worker: int,
+    workers: int,
+    bins: list[list[IntArray]],
+    bin_of: list[IntArray],
+    pool: IntArray,
+) -> HaloPlan:
+    """The plan of one worker, given its own rows of each layer's bins, and the bin of each vertex in each layer."""
+    graph, owner = edges.graph, edges.owner
+    own = np.flatnonzero(owner == worker)
+    rows, heads, peers = edges.of(worker)
+    remote = distinct_below(heads[peers != worker], graph.vertices)
+    remote = remote[np.lexsort((remote, bin_of[0][remote], owner[remote]))]
+    ids = np.concatenate([own, remote])
+
+    place = np.zeros(graph.vertices, np.int32)
+    place[ids] = np.arange(len(ids))
+    loops = np.arange(len(own), dtype=np.int32)
+    ends = np.concatenate([rows, loops]), np.concatenate([place[heads], loops])
+    adjacency = sp.csr_matrix((np.ones(len(ends[0]), np.float32), ends), shape=(len(own), len(ids)))
+    adjacency.sort_indices()
+
+    away = peers != worker
+    rows, heads, peers = rows[away], heads[away], peers[away]
+    squares = 1 / ((graph.degrees[heads] + 1.0) * (graph.degrees[own[rows]] + 1.0))
+    into = np.bincount(place[heads], squares, len(ids)).astype(np.float64)
+    layers = [LayerPlan(each, [], []) for each in bins]
+    for number, (layer, of) in enumerate(zip(layers, bin_of, strict=True), 1):
+        order = np.lexsort((remote, of[remote], owner[remote]))
+        for sender, its, at in _runs(owner[remote[order]], of[remote[order]]):
+            received = len(own) + order[at]
+            layer.receives.append(
+                HaloMessage(sender, its, received, ids[received], into[received], number * (len(layers) > 1))
+            )
+        layer.receives.sort(key=lambda m: ((m.peer - worker) % workers, m.bin))
+    for peer in np.unique(peers).tolist():
+        there = peers == peer
+        sent = distinct_below(rows[there], len(own))
+        weights = np.bincount(rows[there], squares[there], len(own)).astype(np.float64)
+        for number, (layer, of) in enumerate(zip(layers, bin_of, strict=True), 1):
+            its_bin = of[own[sent]]
+            for each in np.unique(its_bin).tolist():
+                mine = sent[its_bin == each]
+                layer.sends.append(HaloMessage(peer, each, mine, own[mine], weights[mine], number * (len(layers) > 1)))
+    for layer in layers:
+        layer.sends.sort(key=lambda m: (m.bin, (m.peer - worker) % workers))
+    first, *later = layers
+    return HaloPlan(ids, graph.degrees[ids], adjacency, first.bins, first.sends, first.receives, pool, later)
+
+
+def _bin_of(owner: npt.NDArray[np.int32], binned: list[list[IntArray]]) -> IntArray:
     """``(vertices,)`` bin of each vertex at its worker."""
-    bin_of = np.zeros(vertices, np.int64)
-    for mine, parts in zip(own, binned, strict=True):
+    bin_of = np.zeros(len(owner), np.int64)
+    for worker, parts in enumerate(binned):
+        own = np.flatnonzero(owner == worker)
         for number, rows in enumerate(parts):
-            bin_of[mine[rows]] = number
+            bin_of[own[rows]] = number
     return bin_of
-
-
-def _pool(graph: Graph, own: list[npt.NDArray[np.int64]], states: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    """``(d, 2)`` degrees of the rows that any worker receives, and how many have each."""
-    received = [graph.degrees[ids[len(mine) :]] for mine, ids in zip(own, states, strict=True)]
-    return np.stack(np.unique(np.concatenate(received), return_counts=True), 1).astype(np.int64)
 
 
 def _bins(

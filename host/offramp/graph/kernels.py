@@ -47,30 +47,32 @@ def fill(
     count: int,
     row: int,
     target: int,
+    entry: int,
     limit: int,
 ) -> int:
     """``bins[i]`` of each of ``targets``, in order; returns how many bins there are.
 
-    A bin takes ``row`` for each vertex that it loads and ``target`` for each that it computes. ``loaded`` holds the
-    last bin that loaded each vertex, -1 at first.
+    A bin takes ``row`` for each vertex that it loads, ``target`` for each that it computes and ``entry`` for each in
+    the closed neighbourhoods of these. ``loaded`` holds the last bin that loaded each vertex, -1 at first.
     """
     last = 0
     used = 0
     filled = 0
     for i in range(count):
         v = targets[i]
+        closed = 1 + indptr[v + 1] - indptr[v]
         fresh = int(loaded[v] != last)
         for e in range(indptr[v], indptr[v + 1]):
             fresh = fresh + int(loaded[indices[e]] != last)
-        if filled > 0 and used + fresh * row + target > limit:
+        if filled > 0 and used + fresh * row + target + closed * entry > limit:
             last += 1
             used = 0
             filled = 0
-            fresh = 1 + indptr[v + 1] - indptr[v]
+            fresh = closed
         loaded[v] = last
         for e in range(indptr[v], indptr[v + 1]):
             loaded[indices[e]] = last
-        used += fresh * row + target
+        used += fresh * row + target + closed * entry
         filled += 1
         bins[i] = last
     state[USED] = used

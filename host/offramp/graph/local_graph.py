@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from offramp.graph.csr import ends_of
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
@@ -49,24 +50,34 @@ def split_graph(graph: Graph, owner: npt.NDArray[np.int32], workers: int) -> Ite
         owner: ``(vertices,)`` worker of each vertex.
         workers: number of workers; those that own nothing get an empty share.
     """
-    degree, masks = graph.degrees, np.stack([graph.train, graph.val, graph.test])
+    masks = np.stack([graph.train, graph.val, graph.test])
     position = np.zeros(graph.vertices, np.int32)
     for worker in range(workers):
-        mine = np.flatnonzero(owner == worker).astype(np.int64)
-        position[mine] = np.arange(len(mine))
-        heads = graph.indices[np.repeat(owner == worker, degree)]
-        tails = np.repeat(np.arange(len(mine)), degree[mine])
-        here = owner[heads] == worker
-        loops = np.arange(len(mine))
-        ends = np.concatenate([tails[here], loops]), np.concatenate([position[heads[here]], loops])
-        adjacency = sp.csr_matrix((np.ones(len(ends[0]), np.float32), ends), shape=(len(mine), len(mine)))
-        adjacency.sort_indices()
-        yield LocalGraph(
-            vertices=mine,
-            adjacency=adjacency,
-            degree=degree[mine],
-            boundary=np.unique(tails[~here]),
-            features=graph.features[mine],
-            labels=graph.labels[mine],
-            masks=masks[:, mine],
-        )
+        yield _part(graph, owner, worker, masks, position)
+
+
+def _part(
+    graph: Graph,
+    owner: npt.NDArray[np.int32],
+    worker: int,
+    masks: npt.NDArray[np.bool_],
+    position: npt.NDArray[np.int32],
+) -> LocalGraph:
+    """The local graph of one worker; ``position`` is room for a number of each vertex."""
+    mine = np.flatnonzero(owner == worker).astype(np.int64)
+    position[mine] = np.arange(len(mine))
+    tails, heads = ends_of(graph.indptr, graph.indices, owner == worker)
+    here = owner[heads] == worker
+    loops = np.arange(len(mine))
+    ends = np.concatenate([tails[here], loops]), np.concatenate([position[heads[here]], loops])
+    adjacency = sp.csr_matrix((np.ones(len(ends[0]), np.float32), ends), shape=(len(mine), len(mine)))
+    adjacency.sort_indices()
+    return LocalGraph(
+        vertices=mine,
+        adjacency=adjacency,
+        degree=graph.degrees[mine],
+        boundary=np.unique(tails[~here]),
+        features=graph.features[mine],
+        labels=graph.labels[mine],
+        masks=masks[:, mine],
+    )

@@ -49,9 +49,9 @@ class LayerLimits:
             raise OfframpError(f"{len(self.limits)} limits of bins: expected {len(self.widths) - 1}, one per layer")
 
     @classmethod
-    def of_memory(cls, memory: int, widths: Sequence[int], size: int, *, eager: bool) -> LayerLimits:
+    def of_memory(cls, memory: int, widths: Sequence[int], size: int, entry: int = 0, *, eager: bool) -> LayerLimits:
         """Limits such that inputs and outputs of a bin of each layer take half of ``memory`` bytes (step 2)."""
-        return cls(widths, [memory_limit(memory, *pair, size) for pair in pairwise(widths)], eager)
+        return cls(widths, [memory_limit(memory, *pair, size, entry) for pair in pairwise(widths)], eager)
 
     @classmethod
     def of_targets(cls, initial: int, widths: Sequence[int], *, eager: bool) -> LayerLimits:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from offramp_base.wire.objects import sendable
 
 if TYPE_CHECKING:
-    from offramp.graph.boundary import Boundary
+    from offramp.graph.halo_plan import HaloPlan
 
 
 @sendable
@@ -33,28 +33,19 @@ class Halo:
     receive_counts: npt.NDArray[np.int64]
     remote: sp.csr_matrix
 
+    @classmethod
+    def of(cls, plan: HaloPlan, workers: int) -> Halo:
+        """The part of a worker whose rows are in one bin (BNS-GCN with p = 1, switchgnn.md section 10).
 
-def plan_halo(boundary: Boundary) -> list[Halo]:
-    """Every worker's :class:`Halo` (BNS-GCN with p = 1, switchgnn.md section 10)."""
-    workers, owner = boundary.workers, boundary.owner
-    source, destination = np.concatenate([boundary.cut_edges, boundary.cut_edges[:, ::-1]]).T
-    from_worker, to_worker = owner[source], owner[destination]
-    halos = []
-    for worker in range(workers):
-        # Both ends order a pair's rows by vertex id, so no index travels.
-        sends = np.unique(np.stack([to_worker, source])[:, from_worker == worker], axis=1)
-        into = to_worker == worker
-        pairs, row = np.unique(np.stack([from_worker, source])[:, into], axis=1, return_inverse=True)
-        mine, position = np.unique(destination[into], return_inverse=True)
-        halos.append(
-            Halo(
-                send_rows=np.searchsorted(mine, sends[1]).astype(np.int64),
-                send_counts=np.bincount(sends[0], minlength=workers).astype(np.int64),
-                receive_counts=np.bincount(pairs[0], minlength=workers).astype(np.int64),
-                remote=sp.csr_matrix(
-                    (np.ones(len(row), np.float32), (position.ravel(), row.ravel())),
-                    shape=(len(mine), pairs.shape[1]),
-                ),
-            )
-        )
-    return halos
+        Both ends order a pair's rows by vertex, so no index travels.
+        """
+        own = plan.adjacency.shape[0]
+        remote = plan.adjacency[:, own:]
+        boundary = np.flatnonzero(np.diff(remote.indptr))
+        sends = sorted(plan.sends, key=lambda message: message.peer)
+        sent, received = np.zeros((2, workers), np.int64)
+        for counts, messages in ((sent, sends), (received, plan.receives)):
+            for message in messages:
+                counts[message.peer] = len(message.rows)
+        rows = np.concatenate([np.zeros(0, np.int64), *(message.rows for message in sends)])
+        return cls(np.searchsorted(boundary, rows), sent, received, remote[boundary])

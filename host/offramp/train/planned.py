@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 
 import offramp
 from offramp.g3 import in_flight
+from offramp.g3.block import ENTRY_BYTES
 from offramp.g3.schedule import schedule_of
 from offramp.graph.bins import BinLimit, memory_limit
 from offramp.graph.boundary import Boundary
@@ -29,7 +31,7 @@ from offramp.switchgnn.exchange_plan import plan_exchange
 from offramp.switchgnn.scheme import LANE_BITS
 from offramp.train.checkpoint import TrainingSnapshot, facts, resumed
 from offramp.train.control import open_codec
-from offramp.train.halo import plan_halo
+from offramp.train.halo import Halo
 from offramp.train.job import WorkerJob, exchange_widths, layer_widths
 from offramp.train.kept_plans import kept_exchanges
 from offramp.train.propagators.registry import PROPAGATORS
@@ -77,26 +79,28 @@ class PlannedRun:
     def each_job(self, links: Sequence[str]) -> Iterator[WorkerJob]:
         """The jobs of :meth:`jobs` one at a time: those of a large graph need less memory so."""
         graph, boundary = self.graph, self.boundary
-        by_halo_features = self.settings.by_halo_features
+        states = self.settings.by_halo_features
         way = PROPAGATORS.get(self.settings.propagator)
-        halos = None if way.alone or way.through_switch or by_halo_features else plan_halo(boundary)
         hybrid = self.hybrid
-        rows = self._rows() if by_halo_features and hybrid is None else None
-        received = [each.received for each in rows or hybrid or []]
-        snapshots = self._snapshots(rows)
+        planned = hybrid is None and (states or not (way.alone or way.through_switch))
+        rows: Iterator[HaloPlan | None] = self._rows() if planned else repeat(None)
+        snapshots = self._snapshots()
         plans = self.plans
         counts = np.array([graph.train.sum(), graph.val.sum(), graph.test.sum()], np.int64)
-        for worker, local in enumerate(split_graph(graph, boundary.owner, boundary.workers)):
+        parts = split_graph(graph, boundary.owner, boundary.workers)
+        for worker in range(boundary.workers):
+            local, plan = next(parts), next(rows)
+            copied = plan if states and hybrid is None else hybrid[worker] if hybrid else None
             yield WorkerJob(
                 settings=self.settings,
                 local=local,
                 widths=layer_widths(graph, self.settings),
                 counts=counts,
                 fan_in=int(boundary.need.max(initial=0)),
-                halo=halos[worker] if halos else None,
-                rows=rows[worker] if rows else None,
+                halo=Halo.of(plan, boundary.workers) if plan and not states else None,
+                rows=plan if states else None,
                 hybrid=hybrid[worker] if hybrid else None,
-                received_features=graph.features[received[worker]] if received else None,
+                received_features=graph.features[copied.received] if copied else None,
                 plans=plans,
                 exchange_plans={
                     width: plan_exchange(each, worker, plans.index(each.plan)) for width, each in self.exchanges.items()
@@ -107,25 +111,28 @@ class PlannedRun:
                 facts=facts(graph, self.settings),
                 snapshot=snapshots[worker],
             )
+            del local, plan, copied  # before the next ones are made
 
-    def _snapshots(self, rows: list[HaloPlan] | None) -> list[TrainingSnapshot | None]:
+    def _snapshots(self) -> list[TrainingSnapshot | None]:
         """The checkpoint for each worker: of a run whose steps are not those of any number of workers, with its own."""
         settings, snapshot, workers = self.settings, self.snapshot, self.boundary.workers
         if snapshot is None or settings.is_exact or settings.resume is None:
             return [snapshot] * workers
         model = make_model(settings, layer_widths(self.graph, settings))
         blank: list[Arrays] = [{"draws": np.zeros(1, np.int64)}] * workers
-        if rows is not None:
+        if settings.by_halo_features and self.hybrid is None:
             schedule, dtype = schedule_of(settings.schedule), getattr(torch, settings.dtype)
             blank = [
                 in_flight.blank(plan, model, schedule, open_codec(settings, plan, rank), dtype)
-                for rank, plan in enumerate(rows)
+                for rank, plan in enumerate(self._rows())
             ]
         whole = resumed(settings.resume, facts(self.graph, settings), model, blank)
         return [replace(whole, own=[own]) for own in whole.own]
 
-    def _rows(self) -> list[HaloPlan]:
+    def _rows(self) -> Iterator[HaloPlan]:
         settings, boundary = self.settings, self.boundary
+        if not settings.by_halo_features:
+            return plan_halo_features(self.graph, boundary.owner, boundary.workers, boundary_first=False)
         schedule = schedule_of(settings.schedule)
         return plan_halo_features(
             self.graph,
@@ -157,10 +164,14 @@ class PlannedRun:
         count = settings.bins or schedule.bins
         if settings.packing == READY:
             if memory is not None:
-                return LayerLimits.of_memory(memory, widths, size, eager=schedule.eager)
+                entry = ENTRY_BYTES if settings.streams else 0
+                return LayerLimits.of_memory(memory, widths, size, entry, eager=schedule.eager)
             initial = -(-self.graph.vertices // (self.boundary.workers * count))
             return LayerLimits.of_targets(initial, widths, eager=schedule.eager)
-        return count if memory is None else memory_limit(memory, max(messages), max(widths[1:]), size)
+        if memory is None:
+            return count
+        entry = ENTRY_BYTES if settings.streams else 0
+        return memory_limit(memory, max(messages), max(widths[1:]), size, entry)
 
     def _shares(self) -> dict[str, int]:
         plans = self.hybrid

@@ -16,13 +16,14 @@ class Epoch(ScoredEpoch):
     """One epoch; the scores are those of its forward pass, the times those of its slowest worker.
 
     ``communication_seconds`` is the time of the exchanges of boundary features, ``reduction_seconds`` that of summing
-    weight gradients over workers. Messages between workers had at least ``bits`` per value, and if ``stale`` those of
-    the previous epoch were used. Under a memory budget no worker had more than ``peak_bytes`` beyond what it had
-    before, by the count of what enforces the limit, ``limited_by``.
+    weight gradients over workers, ``processor_seconds`` what all workers' processors took. Messages between workers had
+    at least ``bits`` per value, and if ``stale`` those of the previous epoch were used. Under a memory budget no worker
+    had more than ``peak_bytes`` beyond what it had before, by the count of what enforces the limit, ``limited_by``.
     """
 
     communication_seconds: float
     reduction_seconds: float
+    processor_seconds: float = 0.0
     bits: int = 32
     stale: bool = False
     peak_bytes: int = 0

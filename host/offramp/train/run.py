@@ -111,7 +111,8 @@ def train(
                 if not launcher.starts:
                     raise SettingsError("worker_memory", "goes with workers that this command starts only")
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="offramp-")))
-                stored = [StoredJob.of(job, folder / str(rank)) for rank, job in enumerate(planned.each_job(links))]
+                each, ranks = planned.each_job(links), range(settings.processes)
+                stored = [StoredJob.of(next(each), folder / str(rank)) for rank in ranks]  # none stays in memory
                 done = launcher.run(train_stored_rank, stored, WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()
     return TrainingResult(planned.describe(), done.epochs, done.seconds, done.ranks, totals)

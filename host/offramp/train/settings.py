@@ -183,8 +183,8 @@ class TrainSettings(GraphSettings):
     worker_memory: Annotated[
         int | None,
         Field(
-            "Most memory that a worker's training may take; bins are streamed from mapped files and computed again on "
-            "the way back, by default two in an eighth of it: 64MB",
+            "Most memory that a worker's training may take; bins, if there are any, are streamed from mapped files and "
+            "computed again on the way back, by default two in an eighth of it: 64MB",
             least=LEAST,
             unit=BYTES,
         ),
@@ -355,8 +355,8 @@ class TrainSettings(GraphSettings):
             raise SettingsError("bin_memory", "goes without {bins}, which it decides")
         if self.peers == IN_TURN and (self.propagator != "p2p" or self.schedule != PLAIN):
             raise SettingsError("peers", f"goes with {{propagator}} p2p and {{schedule}} {PLAIN} only", self.peers)
-        if self.worker_memory is not None and not self.by_halo_features:
-            raise SettingsError("worker_memory", f"goes with {{schedule}} other than {PLAIN}", self.worker_memory)
+        if self.worker_memory is not None and self.device != "cpu":
+            raise SettingsError("worker_memory", "goes with {device} cpu only", self.worker_memory)
         if self.by_halo_features:
             if self.precision != "dtype":
                 raise SettingsError("precision", "goes with {schedule} plain only", self.precision)
@@ -393,8 +393,6 @@ class TrainSettings(GraphSettings):
             self._check_hybrid()
         elif self.fetch_cost is not None:
             raise SettingsError("fetch_cost", "goes with {schedule} hybrid only", self.fetch_cost)
-        if self.worker_memory is not None and self.device != "cpu":
-            raise SettingsError("worker_memory", "goes with {device} cpu only", self.worker_memory)
         if self.codec == FIXED:
             raise SettingsError("codec", f"goes with {{schedule}} {PLAIN} only", self.codec)
         if self.descent_lag != DescentRule.lag and not self.adapts:
@@ -439,9 +437,12 @@ class TrainSettings(GraphSettings):
     @property
     def memory_of_bins(self) -> int | None:
         """Memory that two bins may take; None if their number is given."""
-        if self.worker_memory is None or self.bins is not None or self.bin_memory is not None:
-            return self.bin_memory
-        return self.worker_memory // 8
+        return self.worker_memory // 8 if self.worker_memory is not None and self.streams else self.bin_memory
+
+    @property
+    def streams(self) -> bool:
+        """Whether a limit on a worker's memory decides the size of bins, the pieces of the graph included."""
+        return self.worker_memory is not None and self.bins is None and self.bin_memory is None
 
     @property
     def by_codes(self) -> bool:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from offramp_base.archive import Arrays
 
 OnEpoch = Callable[[Epoch], None]
+_WAITING = 16
+"""Part of a limit on memory that may wait to be written to files."""
 
 
 class Trainer(EpochLoop[Epoch]):
@@ -87,7 +89,8 @@ class Trainer(EpochLoop[Epoch]):
             self._computation = HybridComputation(self.model, job.hybrid, features, channel, dtype, device)
         else:
             assert job.rows is not None
-            store = TensorStore(dtype, device) if budget is None else MappedStore(dtype)
+            limit = settings.worker_memory or 0
+            store = TensorStore(dtype, device) if budget is None else MappedStore(dtype, limit // _WAITING)
             features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
             codec = open_codec(settings, job.rows, group.rank)
             schedule = schedule_of(settings.schedule)
@@ -131,7 +134,7 @@ class Trainer(EpochLoop[Epoch]):
         """Make one forward and backward pass over the whole graph, and one step of the weights."""
         self._timers.reset()
         self._channel.begin_epoch()
-        start = self._clock()
+        start, processor = self._clock(), time.process_time()
         self.model.train()
         self.model.dropout.step = number
         scores = self._forward()
@@ -147,9 +150,10 @@ class Trainer(EpochLoop[Epoch]):
             self._channel.timers.seconds["communication"],
             self._timers.seconds["reduction"],
         )
+        processor = time.process_time() - processor
         if self._settings.dropout or self._settings.sample < 1:
             scores = self.evaluate()
-        return self._record(number, float(loss.detach()), scores.detach(), seconds)
+        return self._record(number, float(loss.detach()), scores.detach(), seconds, processor)
 
     @torch.no_grad()
     def evaluate(self) -> torch.Tensor:
@@ -161,16 +165,18 @@ class Trainer(EpochLoop[Epoch]):
         with autocast(self._device, self._settings.precision):
             return self._computation.forward().to(self._dtype)
 
-    def _record(self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float]) -> Epoch:
+    def _record(
+        self, number: int, loss: float, scores: torch.Tensor, seconds: tuple[float, float, float], processor: float
+    ) -> Epoch:
         right = scores.argmax(1) == self._labels
         hits = [float((right & mask).sum()) for mask in self._masks]
-        sums = torch.tensor([loss, *hits], dtype=torch.float64)
+        sums = torch.tensor([loss, processor, *hits], dtype=torch.float64)
         self._group.sum(sums)
         peak = self._budget.peak() if self._budget else 0
         largest = self._group.max(torch.tensor([*seconds, peak], dtype=torch.float64))
         time_s, waited_s, reduced_s, peak_bytes = largest.tolist()
         require_finite(number, float(sums[0]))
-        train, val, test = (sums[1:] / self._counts.clamp(min=1)).tolist()
+        train, val, test = (sums[2:] / self._counts.clamp(min=1)).tolist()
         bits, stale = self._control.used
         self._control.observe(float(sums[0]), time_s)
         return Epoch(
@@ -182,6 +188,7 @@ class Trainer(EpochLoop[Epoch]):
             seconds=time_s,
             communication_seconds=waited_s,
             reduction_seconds=reduced_s,
+            processor_seconds=float(sums[1]),
             bits=bits,
             stale=stale,
             peak_bytes=int(peak_bytes),

@@ -201,6 +201,12 @@ MECHANISMS: Final = {
     ),
     "UniTG": (
         Mechanism(
+            "2.2.3",
+            "a message for each edge: its source's, equation 2.7",
+            "models/deep.py",
+            "unitg/edge_messages::a_message_per_edge_is_its_sources",
+        ),
+        Mechanism(
             "5.3.2",
             "microbatches by affinity",
             "unitg/microbatches.py",

@@ -46,7 +46,7 @@ class Threads(Group):
 def test_sums_are_those_of_a_dense_product(codec: str, tolerance: float) -> None:
     graph = generate("sbm:n=90,k=3,degree=8", "1/0/0", 2)
     owner = (np.arange(graph.vertices) % WORKERS).astype(np.int32)
-    plans = plan_halo_features(graph, owner, WORKERS)
+    plans = list(plan_halo_features(graph, owner, WORKERS))
     settings = TrainSettings(propagator="p2p", workers=WORKERS, schedule="sequential", bins=1, codec=codec)
     x = np.random.default_rng(0).standard_normal((graph.vertices, WIDTH)).astype(np.float32)
     dense = np.zeros((graph.vertices, graph.vertices), np.float32)

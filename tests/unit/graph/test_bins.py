@@ -90,11 +90,12 @@ def test_limits():
     workers=st.integers(1, 3),
     row=st.integers(0, 3),
     target=st.integers(0, 3),
+    entry=st.integers(0, 2),
     most=st.integers(1, 60),
     by_count=st.booleans(),
     seed=st.integers(0, 10**6),
 )
-def test_every_vertex_once_in_order_within_the_limit(n, workers, row, target, most, by_count, seed):
+def test_every_vertex_once_in_order_within_the_limit(n, workers, row, target, entry, most, by_count, seed):
     rng = np.random.default_rng(seed)
     graph = Csr(*symmetric_csr(n, *rng.integers(0, n, (2, int(n * rng.uniform(0, 4))))))
     inside = rng.integers(0, workers, n) == 0
@@ -105,16 +106,18 @@ def test_every_vertex_once_in_order_within_the_limit(n, workers, row, target, mo
     assert (np.diff((remote > 0).astype(int)) <= 0).all()
     if by_count:
         assert (np.diff(remote) <= 0).all()
-    limit = BinLimit(most, row=row, target=target)
+    limit = BinLimit(most, row=row, target=target, entry=entry)
     bins = pack_bins(graph, order, limit)
     assert [v for each in bins for v in each.tolist()] == order.tolist()
-    takes = [
-        row * len(set(each.tolist()).union(*(near[v].tolist() for v in each))) + target * len(each) for each in bins
-    ]
-    assert all(cost <= most or len(each) == 1 for cost, each in zip(takes, bins, strict=True))
+
+    def cost(members: list[int]) -> int:
+        loaded = set(members).union(*(near[v].tolist() for v in members))
+        return row * len(loaded) + target * len(members) + entry * sum(1 + len(near[v]) for v in members)
+
+    takes = [cost(each.tolist()) for each in bins]
+    assert all(taken <= most or len(each) == 1 for taken, each in zip(takes, bins, strict=True))
     for first, second in pairwise(bins):  # no bin has room for the next vertex
-        more = [*first.tolist(), int(second[0])]
-        assert row * len(set(more).union(*(near[v].tolist() for v in more))) + target * len(more) > most
+        assert cost([*first.tolist(), int(second[0])]) > most
     full, rest = ready_bins(graph, order, limit, outstanding=True)
     assert lists(full) + ([rest.tolist()] if len(rest) else []) == lists(bins)
     assert not len(rest) or takes[-1] < most
@@ -123,7 +126,7 @@ def test_every_vertex_once_in_order_within_the_limit(n, workers, row, target, mo
 def test_machine_code_and_python_are_equal(monkeypatch):
     graph = generate("rmat:scale=8,degree=8", "1/0/0", 3)
     inside = np.arange(256) % 3 == 0
-    limit = BinLimit(100, row=2, target=3)
+    limit = BinLimit(100, row=2, target=3, entry=1)
 
     def packed():
         order = priority_order(graph, inside)

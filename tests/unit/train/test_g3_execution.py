@@ -54,7 +54,7 @@ class Golden(Model):
 def test_golden_a_values_and_gradients(in_group, schedule: str, bins: int) -> None:
     graph = build_graph("golden A", 8, (EDGES[:, 0], EDGES[:, 1]))
     how = SCHEDULES[schedule]
-    plans = plan_halo_features(graph, OWNER, 3, bins=bins, boundary_first=how.boundary_first)
+    plans = list(plan_halo_features(graph, OWNER, 3, bins=bins, boundary_first=how.boundary_first))
 
     def work(group):
         plan = plans[group.rank]
@@ -78,7 +78,7 @@ def test_golden_a_values_and_gradients(in_group, schedule: str, bins: int) -> No
 def test_golden_a_tables() -> None:
     """Section 5.1: symmetric, sorted, none to itself; eight rows in all."""
     graph = build_graph("golden A", 8, (EDGES[:, 0], EDGES[:, 1]))
-    plans = plan_halo_features(graph, OWNER, 3)
+    plans = list(plan_halo_features(graph, OWNER, 3))
     sends = {(p, m.peer): m.ids.tolist() for p, plan in enumerate(plans) for m in plan.sends}
     receives = {(m.peer, p): m.ids.tolist() for p, plan in enumerate(plans) for m in plan.receives}
     assert sends == receives == {(0, 1): [2], (0, 2): [1, 2], (1, 0): [3], (1, 2): [5], (2, 0): [6, 7], (2, 1): [6]}

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.graph.boundary import Boundary
-from offramp.graph.csr import symmetric_csr
-from offramp.train.halo import plan_halo
+from offramp.graph.data import build_graph
+from offramp.graph.halo_plan import plan_halo_features
+from offramp.train.halo import Halo
 
 pytestmark = pytest.mark.full
 
@@ -19,13 +18,13 @@ pytestmark = pytest.mark.full
 @given(n=st.integers(1, 18), workers=st.integers(1, 5), density=st.floats(0, 3), seed=st.integers(0, 999))
 def test_every_worker_receives_once_what_it_needs_and_adds_the_right_rows(n, workers, density, seed) -> None:
     rng = np.random.default_rng(seed)
-    indptr, indices = symmetric_csr(n, *rng.integers(0, n, (2, int(n * density))))
+    graph = build_graph("random", n, tuple(rng.integers(0, n, (2, int(n * density)))))
     owner = rng.integers(0, workers, n).astype(np.int32)
-    boundary = Boundary(SimpleNamespace(indptr=indptr, indices=indices), owner, workers)
-    halos = plan_halo(boundary)
+    boundary = Boundary(graph, owner, workers)
+    halos = [Halo.of(plan, workers) for plan in plan_halo_features(graph, owner, workers)]
     x = rng.integers(-50, 50, (n, 2))
     dense = np.zeros((n, n), np.int64)
-    dense[np.repeat(np.arange(n), np.diff(indptr)), indices] = 1
+    dense[np.repeat(np.arange(n), graph.degrees), graph.indices] = 1
     dense *= owner[:, None] != owner[None, :]
     mine = [boundary.vertices[owner[boundary.vertices] == worker] for worker in range(workers)]
     sends = [np.split(x[mine[w]][h.send_rows], np.cumsum(h.send_counts)[:-1]) for w, h in enumerate(halos)]

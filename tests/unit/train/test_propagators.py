@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from offramp.graph.boundary import Boundary
+from offramp.graph.halo_plan import plan_halo_features
 from offramp.graph.partition import partition
 from offramp.switchgnn.sum_codec import FixedPointCodec
 from offramp.switchgnn.volume import host_volume
-from offramp.train.halo import plan_halo
+from offramp.train.halo import Halo
 from offramp.train.propagators.local import LocalPropagator
 from offramp.train.propagators.p2p import P2pPropagator, SequentialPropagator
 from offramp_base.errors import OfframpError
@@ -34,7 +35,7 @@ def remote_adjacency(graph, boundary) -> np.ndarray:
 
 def run(in_group, boundary, work):
     """``work(propagator, vertices)`` on every worker; ``vertices`` are its boundary vertices."""
-    halos = plan_halo(boundary)
+    halos = [Halo.of(plan, WORKERS) for plan in plan_halo_features(boundary._graph, boundary.owner, WORKERS)]
 
     def on_rank(group, codec=None):
         mine = boundary.vertices[boundary.owner[boundary.vertices] == group.rank]

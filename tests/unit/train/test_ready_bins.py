@@ -109,7 +109,7 @@ def test_integers_have_the_same_bits_in_any_bins(in_group, make_graph, seed: int
     inputs = np.arange(80.0).reshape(40, 2) % 7
     limits = (LayerLimits.of_memory(memory, (2, 2, 2, 2), 8, eager=True) for memory in (64, 300, 1200, 1 << 20))
     for bins in (1, 5, *limits):
-        plans = plan_halo_features(graph, owner, 3, bins=bins)
+        plans = list(plan_halo_features(graph, owner, 3, bins=bins))
 
         def work(group, plans=plans):
             plan = plans[group.rank]

@@ -106,8 +106,8 @@ def test_a_job_comes_back_from_its_file(tmp_path: Path, graph) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schedule": "plain"}, "worker_memory|schedule"),
         ({"device": "cuda"}, "goes with device cpu only"),
+        ({"device": "cuda", "schedule": "plain"}, "goes with device cpu only"),
     ],
 )
 def test_a_budget_goes_with_bins_in_main_memory(changes, message: str) -> None:

@@ -97,8 +97,8 @@ def test_each_class_has_its_dscp_on_the_wire() -> None:
 
 @contextmanager
 def bottleneck(*, strict: bool) -> Iterator[None]:
-    """10.77.0.1's card at 6 Mb/s, with a band of its own for the high class, or with one queue."""
-    rate = "tc qdisc replace dev eth0 root handle 1: tbf rate 6mbit burst 5kb limit 4mb"
+    """10.77.0.1's card at 1 Mb/s, slower than any processor: with a band for the high class, or with one queue."""
+    rate = "tc qdisc replace dev eth0 root handle 1: tbf rate 1mbit burst 5kb limit 4mb"
     queues = ["tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit 2000"]
     if strict:
         high = JOB.mark(EP).traffic_class
@@ -115,7 +115,10 @@ def bottleneck(*, strict: bool) -> Iterator[None]:
 
 
 def test_the_high_class_overtakes_the_low_one_in_strict_queues() -> None:
-    """Packets of the low class that pass between the first of the high class and its last, by turns."""
+    """Packets of the low class that pass between the first of the high class and its last, by turns.
+
+    A queue pair of rdma_rxe has 64 packets under way at most, so that both classes' packets mix in one queue.
+    """
     passed: dict[bool, list[int]] = {False: [], True: []}
     low, high = JOB.mark(DP).traffic_class, JOB.mark(EP).traffic_class
     for turn in range(4):
@@ -126,20 +129,19 @@ def test_the_high_class_overtakes_the_low_one_in_strict_queues() -> None:
                 b.exchange(number, {}, {0: view(10)}).result(SECONDS)
             with bottleneck(strict=strict):
                 packets.clear()
-                slow = [b.exchange(7, {}, {0: view(1 << 20)}), a.exchange(7, {1: view(1 << 20, 1)}, {}, DP)]
+                slow = [b.exchange(7, {}, {0: view(1 << 19)}), a.exchange(7, {1: view(1 << 19, 1)}, {}, DP)]
                 end = time.monotonic() + SECONDS
-                while sum(byte & 0xFC == low for _, byte, left in packets if not left) < 100:
+                while sum(byte & 0xFC == low for _, byte, left in packets if not left) < 50:
                     assert time.monotonic() < end
                     time.sleep(0.01)
-                begun = time.monotonic()
-                fast = [b.exchange(8, {}, {0: view(1 << 17)}), a.exchange(8, {1: view(1 << 17, 2)}, {}, EP)]
+                fast = [b.exchange(8, {}, {0: view(1 << 18)}), a.exchange(8, {1: view(1 << 18, 2)}, {}, EP)]
                 assert not wait(fast, SECONDS).not_done
                 assert not slow[1].done()
             assert not wait(slow, SECONDS).not_done
             assert [f.exception() for f in (*slow, *fast)] == [None] * 4
-            last = max(when for when, byte, left in packets if byte & 0xFC == high and not left)
-            times = [when for when, byte, left in packets if byte & 0xFC == low and not left]
-            passed[strict].append(sum(begun <= when <= last for when in times))
+            arrived = [byte & 0xFC for _, byte, left in packets if not left]
+            last = len(arrived) - arrived[::-1].index(high)
+            passed[strict].append(arrived[arrived.index(high) : last].count(low))
     assert 4 * max(passed[True]) < min(passed[False]), passed
 
 

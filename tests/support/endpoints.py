@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +23,11 @@ def endpoints(
     size: int,
     priorities: Priorities | None = None,
     tuning: Tuning | None = None,
-    where: str = "127.0.0.1",
+    where: str | Sequence[str] = "127.0.0.1",
     token: Token | None = None,
+    ports: Sequence[Callable[[str], Any] | None] = (),
 ) -> Iterator[list[Endpoint]]:
-    """One endpoint a rank."""
+    """One endpoint a rank, at one address or at an address each; ``ports`` open the RDMA of those that have one."""
     rows: list[bytes] = [b""] * size
     together = threading.Barrier(size, timeout=SECONDS)
 
@@ -35,7 +37,16 @@ def endpoints(
             together.wait()
             return rows
 
-        return Endpoint(rank, size, introduce, priorities, where=where, tuning=tuning, token=token)
+        return Endpoint(
+            rank,
+            size,
+            introduce,
+            priorities,
+            where=where if isinstance(where, str) else where[rank],
+            tuning=tuning,
+            token=token,
+            rdma=ports[rank] if ports else None,
+        )
 
     with ThreadPoolExecutor(size) as pool:
         opened = list(pool.map(make, range(size)))

@@ -44,6 +44,7 @@ class NetworkSettings:
     micro_batches: Annotated[int | None, Field("Microbatches of a step; none: no priorities", least=1)] = None
     layers: Annotated[int, Field("Layers of the model, for priorities", least=1)] = 1
     interface: Annotated[str | None, Field("Address or network interface of Hermod's connections")] = None
+    rdma: Annotated[bool, Field("Hermod: data over the RoCE v2 device that has that address")] = False
     cluster: Annotated[
         Path | None,
         Field("A cluster file: Themis's dimensions, and the switch, links and ports of all-reduce, unless given here"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end-host scheduler: coflows in strict order over TCP, a connection and a DSCP for each priority (section 5.4).
+"""The end-host scheduler: coflows in strict order, a TCP connection or queue pair and a DSCP for each (section 5.4).
 
 >>> from offramp.hermod.endhost import Tuning
 >>> Tuning(chunk=1 << 16, rate_bps=1e9).unsent

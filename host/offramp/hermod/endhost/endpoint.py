@@ -4,26 +4,26 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
-import json
 import logging
-import secrets
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from offramp.hermod.endhost.control import ControlChannel, Gathering, words
+from offramp.hermod.endhost.introductions import Introduction, PortOpening, Rendezvous, introductions
 from offramp.hermod.endhost.ledger import NumberInUse, TransferLedger
 from offramp.hermod.endhost.offers import Offers
 from offramp.hermod.endhost.priorities import CoflowPriority, Priorities
+from offramp.hermod.endhost.rdma.pairs import QueuePairs
+from offramp.hermod.endhost.rdma.wire import RemoteMemory
 from offramp.hermod.endhost.receiver import FrameReceiver
-from offramp.hermod.endhost.sender import ChunkSender
+from offramp.hermod.endhost.sender import ChunkSender, OutgoingSocket
 from offramp.hermod.endhost.sockets import Address, dial, keep_alive, listen, set_mark
 from offramp.hermod.endhost.transfers import CoflowTransfers, Incoming, OutgoingBytes, Span
 from offramp.hermod.endhost.tuning import Tuning
@@ -33,13 +33,11 @@ from offramp.workers.address import local_address
 from offramp.workers.rate import TokenBucket
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Access, Greeting, Token, parse_address
-from offramp_base.listening.objects import check_object, integer, parse_object, text
+
+if TYPE_CHECKING:
+    from offramp.hermod.endhost.rdma.port import RdmaPort
 
 _LOG = logging.getLogger(__name__)
-_SESSION: Final = 32
-"""Characters that tell the endpoints of one rendezvous from those of another; no secret."""
-Rendezvous = Callable[[bytes], Sequence[bytes]]
-"""An all-gather of small messages: sends this rank's bytes to all ranks and returns those of all, in rank order."""
 
 
 class Endpoint:
@@ -56,6 +54,7 @@ class Endpoint:
         tuning: tuning of the connections.
         token: token that ranks prove to each other on every connection; by default that of OFFRAMP_TOKEN_FILE.
         insecure: do without one though other machines reach the address.
+        rdma: opens the RDMA port at this host's address, which then carries the data; on all ranks or none.
 
     Attributes:
         rank, size, priorities, tuning: as above.
@@ -77,6 +76,7 @@ class Endpoint:
         tuning: Tuning | None = None,
         token: Token | None = None,
         insecure: bool = False,
+        rdma: Callable[[str], RdmaPort] | None = None,
     ) -> None:
         self.rank, self.size = rank, size
         self.priorities, self.tuning = priorities or Priorities.off(), tuning or Tuning()
@@ -96,20 +96,23 @@ class Endpoint:
         self._token = token or Token.from_environment()
         self.redialled = 0
         access = Access(self._token, insecure=insecure)
-        _check_access(access, self._here)
-        listener = listen(self._here, access, self.priorities.control, self.tuning)
-        port = listener.sock.getsockname()[1]
-        mine = {"host": self._here, "port": port, "session": secrets.token_hex(_SESSION // 2)}
-        try:
-            rows = _introductions(rendezvous(json.dumps(mine).encode()), size)
-        except BaseException:
-            listener.close()
-            raise
-        self._peers: list[Address] = [(row["host"], row["port"]) for row in rows]
-        self._session: str = rows[0]["session"]
+        with contextlib.ExitStack() as opened:
+            _check_access(access, self._here)
+            listener = listen(self._here, access, self.priorities.control, self.tuning)
+            opened.callback(listener.close)
+            card = None if rdma is None else opened.enter_context(PortOpening(rdma, self._here))
+            port = listener.sock.getsockname()[1]
+            rows = introductions(Introduction.of(self._here, port, card), rendezvous, size)
+            opened.pop_all()
+        self._peers: list[Address] = [(row.host, row.port) for row in rows]
+        self._session: str = rows[0].session
+        self._pairs: QueuePairs | None = None
+        if card is not None:
+            hosts, mtus = [row.host for row in rows], [row.mtu for row in rows]
+            self._pairs = QueuePairs(card.port, hosts, mtus, self.tuning.dead_s)
         self._receiver = FrameReceiver(listener, self._ledger, self)
-        card = TokenBucket(self.tuning.rate_bps, burst_s=0.0) if self.tuning.rate_bps else None
-        self._sender = ChunkSender(self._ledger, self.tuning.chunk, self._cannot_send, card)
+        rate = TokenBucket(self.tuning.rate_bps, burst_s=0.0) if self.tuning.rate_bps else None
+        self._sender = ChunkSender(self._ledger, self.tuning.chunk, self._cannot_send, rate)
         try:
             for peer in range(rank):
                 self._receiver.add_control(self._dial_control(peer), peer)
@@ -173,18 +176,22 @@ class Endpoint:
                 raise OfframpError(f"rank {peer}: expected another of the {self.size} ranks than {self.rank}")
         coflow.cut(outs, order)
         try:
+            if self._pairs is not None:
+                self._pairs.register(coflow, outs.values(), ins)
             for peer, out in outs.items():
                 if out.left:
                     self._connect(peer, mark)
             self._ledger.submit(coflow, outs.values(), ins)
         except NumberInUse:
+            coflow.release()
             raise
         except OfframpError as error:
+            coflow.release()
             self.fail(str(error))
             raise
         self._sender.wake()
         for i in ins:
-            self._tell(i.route[0], FrameHeader(FrameType.READY, 0, message, 0, len(i.view)))
+            self._tell(i.route[0], *_ready(i))
         return coflow.future
 
     def offer(self, peer: int, message: int) -> None:
@@ -236,6 +243,8 @@ class Endpoint:
         if self._closing:
             return
         self._closing = True
+        if self._pairs is not None:
+            self._sender.close()  # its last frames have come before peers hear of the leave
         for peer, control in list(self._controls.items()):
             with contextlib.suppress(OSError):
                 control.send(FrameHeader(FrameType.BYE, 0, total=self._sender.connections_to(peer)))
@@ -244,6 +253,8 @@ class Endpoint:
         self._receiver.close()
         for sock in self._sockets:
             sock.close()
+        if self._pairs is not None:
+            self._pairs.close()
 
     def greeted(self, greeting: Greeting) -> tuple[RankHello, socket.socket]:
         """A connection came in (for the receiver).
@@ -259,6 +270,8 @@ class Endpoint:
             raise OfframpError("greeting: a connection that exists already")
         if hello.dscp is None and hello.rank < self.rank:
             raise OfframpError("greeting: control connections come from higher ranks")
+        if self._pairs is not None and hello.dscp is not None:
+            raise OfframpError("greeting: data come by RDMA")
         if control and hello.dscp == control:
             raise OfframpError(f"greeting: DSCP {control} is of control")
         sock = greeting.accept()
@@ -277,9 +290,23 @@ class Endpoint:
         Raises:
             OfframpError: it contradicts what was agreed.
         """
+        rdma = self._pairs
+        if header.kind in (FrameType.WRITABLE, FrameType.PAIR, FrameType.PAIRED) and rdma is None:
+            raise OfframpError(f"rank {peer} sent {header.kind.name}, and this rank has no RDMA")
         if header.kind is FrameType.READY:
+            if header.total and rdma is not None:
+                raise OfframpError(f"rank {peer} waits for data by TCP, and this rank has RDMA")
             self._ledger.ready((peer, header.message), header.total)
             self._sender.wake()
+        elif header.kind is FrameType.WRITABLE:
+            self._ledger.ready((peer, header.message), header.total, RemoteMemory.unpack(payload, peer))
+            self._sender.wake()
+        elif header.kind is FrameType.PAIR and rdma is not None:
+            connection, answer = rdma.accept(peer, payload, self._ledger)
+            self._receiver.add(connection)
+            self._tell(peer, FrameHeader(FrameType.PAIRED, len(answer)), answer)
+        elif header.kind is FrameType.PAIRED and rdma is not None:
+            rdma.answered(peer, payload)
         elif header.kind is FrameType.WORDS:
             self._gathering.add(peer, header.message, payload)
         elif header.kind is FrameType.OFFER:
@@ -331,6 +358,8 @@ class Endpoint:
         if first:
             self._gathering.fail(failure)
             self.offers.fail(failure)
+            if self._pairs is not None:
+                self._pairs.fail(failure)
             with self._connected:
                 self._connected.notify_all()
         return first
@@ -351,7 +380,14 @@ class Endpoint:
         with self._dialling:
             if lane in self._sender:
                 return
-            self._sender.add(lane, self._dial(peer, mark, mark.dscp))
+            if self._pairs is None:
+                self._sender.add(lane, OutgoingSocket(self._dial(peer, mark, mark.dscp)))
+                return
+
+            def offer(end: bytes) -> None:
+                self._tell(peer, FrameHeader(FrameType.PAIR, len(end)), end)
+
+            self._sender.add(lane, self._pairs.dial(peer, mark, offer))
 
     def _dial_control(self, peer: int) -> socket.socket:
         sock = self._dial(peer, self.priorities.control, None)
@@ -406,27 +442,13 @@ def _check_access(access: Access, host: str) -> None:
         )
 
 
-def _introductions(raws: Sequence[bytes], size: int) -> list[dict[str, Any]]:
-    """Check the ranks' introductions, which say where each listens: ``host``, ``port`` and ``session``.
-
-    Raises:
-        OfframpError: something else, or fewer ranks.
-    """
-    if len(raws) != size:
-        raise OfframpError(f"endpoint: {len(raws)} ranks introduce themselves, expected {size}")
-    fields = {"host": _numeric, "port": integer(1, 0xFFFF), "session": text(_SESSION)}
-    introductions = []
-    for rank, raw in enumerate(raws):
-        what = f"introduction of rank {rank}"
-        introductions.append(check_object(parse_object(raw, what), fields, what))
-    return introductions
-
-
-def _numeric(value: Any) -> str:
-    try:
-        return str(ipaddress.ip_address(str(value)))
-    except ValueError:
-        raise ValueError("an IP address") from None
+def _ready(incoming: Incoming) -> tuple[FrameHeader, bytes]:
+    """The frame that says that a transfer is waited for, with its payload."""
+    message, memory = incoming.route[1], incoming.registered
+    if memory is None:
+        return FrameHeader(FrameType.READY, 0, message, 0, len(incoming.view)), b""
+    payload = RemoteMemory(memory.address, memory.remote_key).pack()
+    return FrameHeader(FrameType.WRITABLE, len(payload), message, 0, len(incoming.view)), payload
 
 
 def _printable(line: str) -> str:

@@ -7,6 +7,7 @@ import torch.distributed as dist
 
 from offramp.hermod.endhost.endpoint import Endpoint
 from offramp.hermod.endhost.priorities import Priorities
+from offramp.hermod.endhost.rdma.port import RdmaPort
 from offramp.hermod.endhost.tuning import Tuning
 from offramp.workers.messages import introduce
 from offramp_base.errors import OfframpError
@@ -21,12 +22,15 @@ def endpoint_of(
     tuning: Tuning | None = None,
     token: Token | None = None,
     insecure: bool = False,
+    rdma: bool = False,
 ) -> Endpoint:
     """This rank's endpoint among a group's ranks, which all call this; the group, of any kind, only introduces them.
 
+    ``rdma``: whether data go over the RoCE v2 device that has the address.
+
     Raises:
         OfframpError: torch.distributed is not initialised, this rank is not in the group, or as
-            :class:`~offramp.hermod.endhost.endpoint.Endpoint`.
+            :class:`~offramp.hermod.endhost.endpoint.Endpoint` and :class:`~offramp.hermod.endhost.rdma.port.RdmaPort`.
     """
     if not dist.is_initialized():
         raise OfframpError("endpoint: expected torch.distributed to be initialised")
@@ -37,4 +41,5 @@ def endpoint_of(
     def tell(row: bytes) -> list[bytes]:
         return introduce(row, group)
 
-    return Endpoint(rank, size, tell, priorities, where=where, tuning=tuning, token=token, insecure=insecure)
+    port = RdmaPort if rdma else None
+    return Endpoint(rank, size, tell, priorities, where=where, tuning=tuning, token=token, insecure=insecure, rdma=port)

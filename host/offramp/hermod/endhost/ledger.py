@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Container, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from offramp.hermod.endhost.scheduler import CoflowScheduler, Lane
 from offramp.hermod.endhost.transfers import CoflowTransfers, Incoming, OutgoingBytes, Piece, Route
 from offramp_base.errors import OfframpError
+
+if TYPE_CHECKING:
+    from offramp.hermod.endhost.rdma.wire import RemoteMemory
 
 _MOST_EARLY: Final = 1 << 20
 """Transfers that peers wait for and this host has not been given."""
@@ -27,7 +30,7 @@ class TransferLedger:
         self._scheduler = CoflowScheduler()
         self._outgoing: dict[Route, OutgoingBytes] = {}
         self._incoming: dict[Route, Incoming] = {}
-        self._early: dict[Route, int] = {}
+        self._early: dict[Route, tuple[int, RemoteMemory | None]] = {}
         self._failure: OfframpError | None = None
 
     @property
@@ -57,14 +60,14 @@ class TransferLedger:
                 self._outgoing[o.route] = o
             self._scheduler.add(coflow)
             done = [i.coflow for i in ins if not i.missing and self._over(self._incoming, i)]
-            done += [o.coflow for o in outs if o.route in self._early and self._begin(o, self._early.pop(o.route))]
+            done += [o.coflow for o in outs if o.route in self._early and self._begin(o, *self._early.pop(o.route))]
             if not coflow.transfers and not done:
                 done.append(coflow)
         for finished in done:
-            finished.future.set_result(None)
+            finished.finish()
 
-    def ready(self, route: Route, total: int) -> None:
-        """A peer waits for ``total`` bytes.
+    def ready(self, route: Route, total: int, remote: RemoteMemory | None = None) -> None:
+        """A peer waits for ``total`` bytes; ``remote``: where RDMA writes them.
 
         Raises:
             OfframpError: the transfer has another size.
@@ -74,19 +77,19 @@ class TransferLedger:
             if outgoing is None:
                 if len(self._early) >= _MOST_EARLY:
                     raise OfframpError(f"rank {route[0]} waits for more than {_MOST_EARLY} transfers")
-                self._early[route] = total
+                self._early[route] = total, remote
                 return
-            done = self._begin(outgoing, total)
+            done = self._begin(outgoing, total, remote)
         if done:
-            outgoing.coflow.future.set_result(None)
+            outgoing.coflow.finish()
 
-    def _begin(self, outgoing: OutgoingBytes, total: int) -> bool:
+    def _begin(self, outgoing: OutgoingBytes, total: int, remote: RemoteMemory | None) -> bool:
         """Whether that ends the coflow."""
         if total != len(outgoing.view):
             peer, message = outgoing.route
             text = f"rank {peer} expects {total} bytes in message {message:#x}, it gets {len(outgoing.view)}"
             raise OfframpError(text)
-        outgoing.ready = True
+        outgoing.ready, outgoing.remote = True, remote
         return not outgoing.left and self._over(self._outgoing, outgoing)
 
     def next(self, blocked: Container[Lane]) -> tuple[Piece, Lane] | None:
@@ -107,7 +110,7 @@ class TransferLedger:
             outgoing.left -= count
             done = not outgoing.left and self._over(self._outgoing, outgoing)
         if done:
-            outgoing.coflow.future.set_result(None)
+            outgoing.coflow.finish()
 
     def target(self, route: Route, offset: int, length: int, total: int) -> memoryview:
         """The memory for arriving bytes.
@@ -133,7 +136,7 @@ class TransferLedger:
             incoming.missing -= count
             done = not incoming.missing and self._over(self._incoming, incoming)
         if done:
-            incoming.coflow.future.set_result(None)
+            incoming.coflow.finish()
 
     @property
     def waiting(self) -> str:
@@ -160,7 +163,7 @@ class TransferLedger:
             self._early.clear()
             self._scheduler.clear()
         for coflow in coflows:
-            coflow.future.set_exception(OfframpError(str(failure)))
+            coflow.fail(failure)
         return True
 
     def _over(

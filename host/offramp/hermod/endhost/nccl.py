@@ -11,18 +11,13 @@ from offramp.hermod.endhost.priorities import CoflowPriority
 from offramp_base.errors import OfframpError
 
 
-def traffic_class(mark: CoflowPriority) -> int:
-    """The upper six bits of the byte are the DSCP."""
-    return mark.dscp << 2
-
-
 def nccl_environment(data: CoflowPriority, control: CoflowPriority) -> dict[str, str]:
     """Variables for a process all of whose communicators have one priority, set before NCCL starts.
 
     ``NCCL_IB_TC`` is of the data, ``NCCL_IB_FIFO_TC`` (since NCCL 2.22.3) of the receivers' clear-to-send messages.
     NCCL has no such variable for its TCP transport.
     """
-    return {"NCCL_IB_TC": str(traffic_class(data)), "NCCL_IB_FIFO_TC": str(traffic_class(control))}
+    return {"NCCL_IB_TC": str(data.traffic_class), "NCCL_IB_FIFO_TC": str(control.traffic_class)}
 
 
 def nccl_options(mark: CoflowPriority, environment: Mapping[str, str] = os.environ) -> Any:
@@ -41,5 +36,5 @@ def nccl_options(mark: CoflowPriority, environment: Mapping[str, str] = os.envir
     options: Any = dist.ProcessGroupNCCL.Options()
     if not hasattr(options.config, "traffic_class"):
         raise OfframpError("this PyTorch's NCCL takes no traffic class for a communicator; set NCCL_IB_TC instead")
-    options.config.traffic_class = traffic_class(mark)
+    options.config.traffic_class = mark.traffic_class
     return options

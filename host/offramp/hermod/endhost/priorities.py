@@ -24,11 +24,18 @@ class CoflowPriority:
         key: smaller goes first at this host; equal keys in order of submission.
         dscp: DSCP of the packets.
         so_priority: for the queueing discipline of the interface (socket(7)).
+        queue: queue of a switch, from 0, the lowest: the service level of RDMA.
     """
 
     key: Key
     dscp: int
     so_priority: int
+    queue: int = 0
+
+    @property
+    def traffic_class(self) -> int:
+        """The byte of the IP header, also the traffic class of RDMA: its upper six bits are the DSCP."""
+        return self.dscp << 2
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,10 @@ class Priorities:
         dscp = self.plan.dscp[code]
         place = self.plan.lowest + self.plan.classes - 1 - self.plan.queue[dscp]
         return CoflowPriority(
-            key(self.policy, factors), dscp, _SO_PRIORITIES[place * len(_SO_PRIORITIES) // self.plan.classes]
+            key(self.policy, factors),
+            dscp,
+            _SO_PRIORITIES[place * len(_SO_PRIORITIES) // self.plan.classes],
+            self.plan.queue[dscp],
         )
 
     @property
@@ -93,4 +103,5 @@ class Priorities:
         """Mark of the few bytes by which hosts agree."""
         if self.plan is None or not self.plan.control:
             return CoflowPriority((), 0, 0)
-        return CoflowPriority((), max(self.plan.control), _SO_PRIORITIES[0])
+        dscp = max(self.plan.control)
+        return CoflowPriority((), dscp, _SO_PRIORITIES[0], self.plan.queue[dscp])

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from offramp.hermod.endhost.ledger import TransferLedger
 from offramp.hermod.endhost.transfers import Route
@@ -42,9 +42,22 @@ class Owner(Protocol):
         """A peer's connection broke or carries nonsense."""
 
 
-class _IncomingConnection:
+class IncomingConnection(Protocol):
+    """A connection that a receiver reads; the more urgent ones first."""
+
+    sock: Any
+    peer: int
+    urgency: int
+    between_frames: bool
+    control: bool
+
+    def read(self) -> None:
+        """Take in what there is; EOFError: the peer has closed it."""
+
+
+class _IncomingSocket:
     def __init__(
-        self, sock: socket.socket, script: Callable[[_IncomingConnection], Script], peer: int, urgency: int
+        self, sock: socket.socket, script: Callable[[_IncomingSocket], Script], peer: int, urgency: int
     ) -> None:
         self.sock, self.peer, self.urgency = sock, peer, urgency
         self.between_frames = self.control = False
@@ -105,6 +118,10 @@ class FrameReceiver:
         """Hear a control connection that this endpoint has dialled; before :meth:`start`."""
         self._register(sock, RankHello(peer, None))
 
+    def add(self, connection: IncomingConnection) -> None:
+        """Hear a connection; in this receiver's thread, or before :meth:`start`."""
+        self._selector.register(connection.sock, selectors.EVENT_READ, connection)
+
     def close(self) -> None:
         """End the thread and what was accepted."""
         self._stopping = True
@@ -145,12 +162,12 @@ class FrameReceiver:
         sock.setblocking(True)  # every read says MSG_DONTWAIT
         peer = hello.rank
         if hello.dscp is None:
-            connection = _IncomingConnection(sock, lambda c: self._control(c, peer), peer, _MOST_URGENT)
+            connection = _IncomingSocket(sock, lambda c: self._control(c, peer), peer, _MOST_URGENT)
         else:
-            connection = _IncomingConnection(sock, lambda c: self._data(c, peer), peer, hello.dscp)
-        self._selector.register(sock, selectors.EVENT_READ, connection)
+            connection = _IncomingSocket(sock, lambda c: self._data(c, peer), peer, hello.dscp)
+        self.add(connection)
 
-    def _read(self, connection: _IncomingConnection) -> None:
+    def _read(self, connection: IncomingConnection) -> None:
         try:
             connection.read()
         except Exception as error:
@@ -161,7 +178,7 @@ class FrameReceiver:
                 self._owner.lost(connection.peer, error, control=connection.control)
             connection.sock.close()
 
-    def _data(self, connection: _IncomingConnection, peer: int) -> Script:
+    def _data(self, connection: _IncomingSocket, peer: int) -> Script:
         raw = bytearray(HEADER_BYTES)
         while True:
             connection.between_frames = True
@@ -174,7 +191,7 @@ class FrameReceiver:
             yield self._ledger.target(route, header.offset, header.length, header.total)
             self._ledger.arrived(route, header.length)
 
-    def _control(self, connection: _IncomingConnection, peer: int) -> Script:
+    def _control(self, connection: _IncomingSocket, peer: int) -> Script:
         connection.control = True
         raw = bytearray(HEADER_BYTES)
         while True:

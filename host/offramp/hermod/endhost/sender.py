@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from offramp.hermod.endhost.ledger import TransferLedger
 from offramp.hermod.endhost.scheduler import Lane
@@ -22,14 +22,44 @@ if TYPE_CHECKING:
 _TICK_MS: Final = 1000
 
 
-class _OutgoingConnection:
-    """A connection of one priority, and the frame that it is in the middle of."""
+class OutgoingConnection(Protocol):
+    """A connection of one priority to a peer, and the piece of which it is in the middle."""
+
+    piece: Piece | None
+    events: int
+
+    def fileno(self) -> int:
+        """Descriptor that has ``events`` when a blocked connection can go on."""
+
+    def load(self, piece: Piece, chunk: int) -> None:
+        """Begin with the next chunk of a piece."""
+
+    def write(self) -> int:
+        """Go on; the bytes of the chunk when that completes it, else 0; BlockingIOError: it has to wait."""
+
+    def close(self) -> bool:
+        """End it; whether the peer will hear that all has come."""
+
+
+class OutgoingSocket:
+    """A TCP connection of one priority, and the frame that it is in the middle of."""
+
+    events = select.POLLOUT
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.piece: Piece | None = None
         self._parts: list[memoryview] = []
         self._size = 0
+
+    def fileno(self) -> int:
+        """Descriptor of the socket."""
+        return self.sock.fileno()
+
+    def close(self) -> bool:
+        """Close the socket; its end comes behind what was sent."""
+        self.sock.close()
+        return True
 
     def load(self, piece: Piece, chunk: int) -> None:
         """Begin a frame with the next chunk of a piece."""
@@ -70,8 +100,9 @@ class ChunkSender:
         self, ledger: TransferLedger, chunk: int, lost: Callable[[int, OSError], None], card: TokenBucket | None = None
     ) -> None:
         self._ledger, self._chunk, self._lost, self._card = ledger, chunk, lost, card
-        self._connections: dict[Lane, _OutgoingConnection] = {}
+        self._connections: dict[Lane, OutgoingConnection] = {}
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._waking = threading.Lock()
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
         self._blocked: dict[Lane, int] = {}
@@ -87,22 +118,27 @@ class ChunkSender:
         """The number of connections to a peer."""
         return sum(1 for to, _ in list(self._connections) if to == peer)
 
-    def add(self, lane: Lane, sock: socket.socket) -> None:
+    def add(self, lane: Lane, connection: OutgoingConnection) -> None:
         """Send to a peer with a DSCP over this connection."""
-        self._connections[lane] = _OutgoingConnection(sock)
+        self._connections[lane] = connection
 
     def wake(self) -> None:
-        """Look for something to send."""
-        os.eventfd_write(self._wake, 1)
+        """Look for something to send, unless closed."""
+        with self._waking:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
-        """End the thread and the connections."""
+        """End the thread and the connections, and forget those whose end the peer does not hear; once is enough."""
+        if self._stopping:
+            return
         self._stopping = True
         self.wake()
         self._thread.join()
-        for connection in self._connections.values():
-            connection.sock.close()
-        os.close(self._wake)
+        self._connections = {lane: each for lane, each in self._connections.items() if each.close()}
+        with self._waking:
+            os.close(self._wake)
+            self._wake = -1
 
     def _run(self) -> None:
         while not self._stopping:
@@ -134,8 +170,8 @@ class ChunkSender:
         try:
             count = connection.write()
         except BlockingIOError:
-            self._blocked[lane] = connection.sock.fileno()
-            self._poll.register(connection.sock, select.POLLOUT)
+            self._blocked[lane] = connection.fileno()
+            self._poll.register(connection.fileno(), connection.events)
             return
         except OSError as error:
             self._lost(lane[0], error)

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from offramp_base.errors import OfframpError
 from offramp_base.listening.objects import check_object, choice, integer, optional
 
-PROTOCOL: Final = "hermod 3"
+PROTOCOL: Final = "hermod 4"
 """Name and version; what is proved for another protocol proves nothing here."""
 MOST_DSCP: Final = 63
 _HEADER: Final = struct.Struct("!HBxIQQQ")
@@ -22,6 +22,10 @@ MOST_WORDS: Final = 1 << 20
 """Bytes of what a rank tells everyone."""
 MOST_TEXT: Final = 4096
 """Bytes of why a sender has failed."""
+MEMORY_BYTES: Final = 12
+"""Bytes of a place in a peer's memory."""
+PAIR_BYTES: Final = 12
+"""Bytes of one end of a queue pair."""
 
 
 class FrameType(IntEnum):
@@ -33,6 +37,9 @@ class FrameType(IntEnum):
     ABORT = 4  # the sender has failed, and why
     BYE = 5  # the sender has closed in order
     OFFER = 6  # on control connections: the sender of a message has begun
+    WRITABLE = 7  # READY, with the memory that the peer's device may write
+    PAIR = 8  # a queue pair for a class: this end
+    PAIRED = 9  # the other end, in answer
 
 
 MOST_PAYLOAD: Final = {
@@ -41,6 +48,9 @@ MOST_PAYLOAD: Final = {
     FrameType.ABORT: MOST_TEXT,
     FrameType.BYE: 0,
     FrameType.OFFER: 0,
+    FrameType.WRITABLE: MEMORY_BYTES,
+    FrameType.PAIR: PAIR_BYTES,
+    FrameType.PAIRED: PAIR_BYTES,
 }
 """Bytes behind the header of each control frame."""
 
@@ -95,6 +105,6 @@ class FrameHeader:
             OfframpError: not a header.
         """
         marker, kind, length, message, offset, total = _HEADER.unpack(raw)
-        if marker != _MARKER or not FrameType.DATA <= kind <= FrameType.OFFER:
+        if marker != _MARKER or not FrameType.DATA <= kind <= FrameType.PAIRED:
             raise OfframpError(f"rank {rank} sent a frame without a header")
         return cls(FrameType(kind), length, message, offset, total)

@@ -10,6 +10,7 @@ from offramp.hermod.endhost import Endpoint, Priorities, Tuning
 from offramp.hermod.endhost.all_reduce import AllReduce
 from offramp.hermod.endhost.handle import Handle
 from offramp.hermod.endhost.messages import Messages
+from offramp.hermod.endhost.rdma.port import RdmaPort
 from offramp.hermod.operator import AllToAll
 from offramp.torch.offload import OFFLOADS, CollectiveCall, CollectiveRequest, Offload, Result
 from offramp.torch.place import OffloadGroup
@@ -44,7 +45,13 @@ class Hermod(Offload):
         tuning = Tuning(timeout_s=max(1.0, place.timeout.total_seconds()))
         where = self.settings.interface
         self.endpoint = Endpoint(
-            place.rank, place.size, lambda row: introduce(row, place.control), priorities, where=where, tuning=tuning
+            place.rank,
+            place.size,
+            lambda row: introduce(row, place.control),
+            priorities,
+            where=where,
+            tuning=tuning,
+            rdma=RdmaPort if self.settings.rdma else None,
         )
         self._sums = AllReduce(self.endpoint, "all-reduce")
         self._operator = AllToAll(endpoint=self.endpoint, timeout_s=tuning.timeout_s)

@@ -87,5 +87,13 @@ def figure513(scale: float, seed: int, *, routing: str = "ecmp", **job_is: Any) 
         PaperComparison("40 Gb/s, over Lina, up to", None, best(slow, "Lina")),
         PaperComparison("40 Gb/s, over Lina, at least", None, text(min(gain(row, "Lina") for row in slow.values()))),
     ]
+    comparisons += [
+        PaperComparison(
+            f"{name}, over Megatron at 40 and 400 Gb/s",
+            None,
+            ", ".join(text(gain(rows[name], "Megatron (FIFO)")) for rows in (slow, fast)),
+        )
+        for name in SIMULATED
+    ]
     note = f"{NETWORK}{ONE_LINK}{_REASON}The gain falls with the rate, as the network stops to be the bottleneck."
     return Reproduction(comparisons, panels, {"gpus": 1024, "rates_gbps": rates, "seed": seed}, note, data)

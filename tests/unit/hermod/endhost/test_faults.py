@@ -120,7 +120,7 @@ def test_the_token_does_not_travel():
 
     with Endpoint(0, 1, introduce, where="127.0.0.1", token=Token(secret)):
         assert secret not in said[0]
-        assert sorted(json.loads(said[0])) == ["host", "port", "session"]
+        assert sorted(json.loads(said[0])) == ["fault", "host", "mtu", "port", "session"]
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,10 @@ def test_the_token_does_not_travel():
         b"",
         b"[]",
         b'{"host": "127.0.0.1"}',
-        b'{"host": "x", "port": 1, "session": ""}',
-        b'{"host": "127.0.0.1", "port": 0, "session": ""}',
+        b'{"host": "x", "port": 1, "session": "", "mtu": 0, "fault": ""}',
+        b'{"host": "127.0.0.1", "port": 0, "session": "", "mtu": 0, "fault": ""}',
+        b'{"host": "127.0.0.1", "port": 1, "session": "", "mtu": 6, "fault": ""}',
+        b'{"host": "127.0.0.1", "port": 1, "session": "", "mtu": 0, "fault": "a\\nb"}',
         b"[" * 100_000,
     ],
 )

@@ -131,9 +131,9 @@ def test_marks_follow_the_job():
     assert [m.dscp for m in marks] == sorted((m.dscp for m in marks), reverse=True)
     assert bands == sorted(bands)
     assert set(bands) == {0, 1, 2}
-    assert priorities.mark(Factors(0, CType.EP, 0)) == CoflowPriority((0, 0, 0), 63, 6)
+    assert priorities.mark(Factors(0, CType.EP, 0)) == CoflowPriority((0, 0, 0), 63, 6, queue=6)
     assert priorities.mark(None).key > max(m.key for m in marks)
-    assert priorities.control.dscp == 48
+    assert (priorities.control.dscp, priorities.control.queue) == (48, 7)
     assert {Priorities.off().mark(f) for f in priorities.codec.every()} == {CoflowPriority((), 0, 0)}
     assert Priorities.off().control == CoflowPriority((), 0, 0)
     kept_free = plan_queues(priorities.codec, control=())

@@ -46,7 +46,7 @@ OUTSIDE: Final = frozenset(
         "PR_SET_CHILD_SUBREAPER UCX_TLS IP_TOS IPV6_TCLASS clock_getcpuclockid epoll_pwait2 net_ring pyxrt ucx",
         "ap_ctrl_hs ap_ctrl_none uses_future dap ncclFunc_t MAXCHANNELS NCCL_STEPS MSCCL_CHUNKSTEPS MSCCL_MAX_COUNT",
         "MSCCL_MAX_NUM_STEPS MSCCL_MAX_NUM_THREAD_BLOCKS src/include/msccl.h src/graph/topo.cc",
-        "src/include/nccl_common.h src/include/plugin/nccl_tuner.h",
+        "src/include/nccl_common.h src/include/plugin/nccl_tuner.h verbs.h mlx5_0",
     )
     for word in line.split()
 )

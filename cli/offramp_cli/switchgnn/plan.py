@@ -88,7 +88,6 @@ class PlanOutput(Result):
 @command(SwitchGnnPlanSettings, PlanOutput, example="plan karate --workers 2 --memory 64KB --json -")
 def plan(settings: SwitchGnnPlanSettings, outputs: PlanOutput) -> None:
     """Partition a graph, cut its boundary into blocks and compare the traffic of one exchange."""
-    from offramp_base.freed_memory import keep_freed_memory
     from offramp.graph import Boundary
     from offramp.graph.load import load
     from offramp.graph.partition import partition as give_owners
@@ -97,6 +96,7 @@ def plan(settings: SwitchGnnPlanSettings, outputs: PlanOutput) -> None:
     from offramp.switchgnn.chunks import chunks_for
     from offramp.switchgnn.leaf_spine import even_racks
     from offramp.switchgnn.plan_file import save_plan
+    from offramp_base.freed_memory import keep_freed_memory
 
     keep_freed_memory()
     console = show.console()

@@ -74,13 +74,13 @@ def test_what_cannot_be_undone_is_named_behind_the_cause_and_the_rest_is_undone(
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "tellings"),
     [(None, 0), (RuntimeError("an error"), 0), (GeneratorExit(), 0), (KeyboardInterrupt(), 1), (SystemExit(3), 1)],
 )
-def test_a_signal_is_told_before_anything_is_undone(error: BaseException | None, told: int) -> None:
+def test_a_signal_is_told_before_anything_is_undone(error: BaseException | None, tellings: int) -> None:
     one, seen = Step("one"), list[list[str]]()
     transaction = Transaction(signalled=lambda: seen.append([*one.done]))
     with nullcontext() if error is None else pytest.raises(type(error)):
         ended(transaction, error, one)
-    assert seen == [["apply"]] * told
+    assert seen == [["apply"]] * tellings
     assert one.done == ["apply", "undo"]

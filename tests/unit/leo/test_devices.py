@@ -71,7 +71,7 @@ def until(dispatcher, done, count):
 
 
 def test_completions_of_a_key_come_in_order():
-    loop, done = dispatcher("model:service_us=50,jitter_us=400,parallelism=8,seed=3")
+    loop, done = dispatcher("model:service_us=50,jitter_us=400,parallelism=8,seed=3", timeout_s=30)
     for i in range(40):
         loop.submit("echo", bytes([i]), i % 3, lambda c, i=i: done.append((i % 3, c.message[0])))
     until(loop, done, 40)

@@ -47,7 +47,10 @@ control AllReduceIngress(inout headers_t hdr,
     }
 
     apply {
-        bool counted = !meta.pass.isValid();
+        bit<1> counted = 1;  // a Tofino tells validity only by a condition
+        if (meta.pass.isValid()) {
+            counted = 0;
+        }
         if (from_parser.parser_err != 0) {
             drop(allreduce_outcome_t.MALFORMED);
         } else if (!hdr.allreduce.isValid()) {
@@ -66,7 +69,7 @@ control AllReduceIngress(inout headers_t hdr,
                 hdr.segment.setInvalid();
             }
         }
-        if (counted || meta.outcome == allreduce_outcome_t.SUPERSEDED) {
+        if (counted == 1 || meta.outcome == allreduce_outcome_t.SUPERSEDED) {
             outcomes.count((bit<8>)meta.outcome);
             strangers.apply(meta.outcome, intrinsic.ingress_port);
         } else {

@@ -31,24 +31,24 @@ control Trust(inout hermod_metadata_t meta, in bit<9> port) {
 control Remark(inout headers_t hdr, inout hermod_metadata_t meta) {
     @hidden
     action taken() {
-        meta.checksum = (bit<32>)hdr.ipv4.header_checksum;
-        meta.taken = (bit<32>)(hdr.ipv4.diffserv & 0xFC);
+        meta.taken = (bit<16>)meta.dscp;
+        hdr.ipv4.diffserv = hdr.ipv4.diffserv & 0x03;
+    }
+
+    @hidden
+    action scale() {
+        meta.taken = meta.taken << 2;
     }
 
     @hidden
     action add() {
-        meta.checksum = meta.checksum + meta.taken;
+        meta.most = hdr.ipv4.header_checksum |+| meta.taken;
+        hdr.ipv4.header_checksum = hdr.ipv4.header_checksum + meta.taken;
     }
 
     @hidden
     action carry() {
-        meta.checksum = meta.checksum + 1;
-    }
-
-    @hidden
-    action rewrite() {
-        hdr.ipv4.diffserv = hdr.ipv4.diffserv & 0x03;
-        hdr.ipv4.header_checksum = meta.checksum[15:0];
+        hdr.ipv4.header_checksum = hdr.ipv4.header_checksum + 1;
     }
 
     apply {
@@ -58,11 +58,11 @@ control Remark(inout headers_t hdr, inout hermod_metadata_t meta) {
             hdr.ipv6.traffic_class = hdr.ipv6.traffic_class & 0x03;
         } else if (hdr.ipv4.isValid() && meta.dscp != 0) {
             taken();
+            scale();
             add();
-            if (meta.checksum[31:16] != 0 || meta.checksum[15:0] == 0xFFFF) {
+            if (meta.most == 0xFFFF) {
                 carry();
             }
-            rewrite();
         }
     }
 }

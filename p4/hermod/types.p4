@@ -15,8 +15,8 @@ struct hermod_metadata_t {
     bit<2>  ecn;
     @field_list(PASS_FIELDS)
     bit<1>  demoted;   // best effort, whatever the frame says
-    bit<32> checksum;  // of a demoted IPv4 header
-    bit<32> taken;     // what the header's sum loses
+    bit<16> taken;     // what the sum of a demoted IPv4 header loses
+    bit<16> most;      // its checksum, all ones where it would be more
     bit<3>  queue;     // the highest goes first
     bit<3>  profile;   // what egress does when the queue is long
     bit<1>  drop;

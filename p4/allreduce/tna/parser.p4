@@ -21,7 +21,6 @@ parser AllReduceParser(packet_in packet,
         meta.group = 0;
         meta.mask = 0;
         meta.rest = 0;
-        meta.all = 0;
         meta.code = 0;
         meta.fill = 0;
         meta.repeated = 0;

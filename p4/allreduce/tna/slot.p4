@@ -32,11 +32,11 @@ control Chunk(in headers_t hdr, inout allreduce_metadata_t meta) {
     }
 }
 
-// Whose contributions are in the sum. A register gives one answer, so three have the same bits: which of the packet's are
-// there, whether the packet's complete them, and all.
+// Whose contributions are in the sum. A register gives one answer, so three know it: which of the packet's are there,
+// whether the packet's complete them (by what is missing, since a register has two fields of a packet), and all.
 control Present(inout headers_t hdr, inout allreduce_metadata_t meta) {
     Register<bit<32>, bit<16>>(SLOTS) seen;
-    Register<bit<32>, bit<16>>(SLOTS) filled;
+    Register<bit<32>, bit<16>>(SLOTS) missing;
     Register<bit<32>, bit<16>>(SLOTS) present;
 
     RegisterAction<bit<32>, bit<16>, bit<32>>(seen) see_first = {
@@ -52,16 +52,16 @@ control Present(inout headers_t hdr, inout allreduce_metadata_t meta) {
         }
     };
 
-    RegisterAction<bit<32>, bit<16>, bit<8>>(filled) fill_first = {
+    RegisterAction<bit<32>, bit<16>, bit<8>>(missing) fill_first = {
         void apply(inout bit<32> ranks) {
-            ranks = meta.mask;
+            ranks = meta.rest;
         }
     };
 
-    RegisterAction<bit<32>, bit<16>, bit<8>>(filled) fill = {
+    RegisterAction<bit<32>, bit<16>, bit<8>>(missing) fill = {
         void apply(inout bit<32> ranks, out bit<8> code) {
-            code = this.predicate(ranks == meta.rest, ranks == meta.all);
-            ranks = ranks | meta.mask;
+            code = this.predicate(ranks == meta.mask, ranks == 0);
+            ranks = ranks & ~meta.mask;
         }
     };
 

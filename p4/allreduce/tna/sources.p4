@@ -3,14 +3,13 @@
 #define OFFRAMP_ALLREDUCE_TNA_SOURCES_P4
 #include "types.p4"
 
-// Who may send what, as in the v1model program.
+// Who may send what, by the entries of the v1model program and the rest: all ranks but the sender's.
 control Sources(inout headers_t hdr, inout allreduce_metadata_t meta, in bit<9> port) {
     action contribute(bit<8> base, bit<32> mask, bit<32> all, bit<32> rest, bit<16> group) {
         meta.member = 1;
         meta.page = base;
         meta.line = hdr.allreduce.line;
         meta.mask = mask;
-        meta.all = all;
         meta.rest = rest;
         meta.group = group;
     }

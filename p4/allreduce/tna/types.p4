@@ -49,7 +49,6 @@ struct allreduce_metadata_t {
     bit<16>               group;
     bit<32>               mask;
     bit<32>               rest;      // the ranks that complete the sum, less the mask
-    bit<32>               all;
     bit<8>                code;      // how the slot's chunk and the packet's compare
     bit<8>                fill;      // how many contributions the sum had
     bit<32>               repeated;  // not 0: it has this one

@@ -47,6 +47,12 @@ def test_dimensions(tmp_path):
     assert (whole.bandwidth_bps, whole.latency_ns) == (400e9, 1000)  # no need of the spine
 
 
+@pytest.mark.parametrize("uplink", ["200000000000bps", "200000000Kbps", "200000Mbps", "0.2Tbps"])
+def test_units_of_rates(tmp_path, uplink):
+    same, known = (load_network(str(write(tmp_path, topology(rate)))) for rate in (uplink, "200Gbps"))
+    assert same.dimensions == known.dimensions
+
+
 def test_servers_of_no_power_of_two(tmp_path):
     """Three servers of two GPUs, on two rails."""
     lines = [f"{gpu} {6 + gpu // 2} 900Gbps 0.000025ms 0" for gpu in range(6)]

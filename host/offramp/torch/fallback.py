@@ -117,6 +117,28 @@ class _DispatchedWork:
             self.future.set_result(self.outputs)
 
 
+class _FutureWork(_c10d.Work):  # type: ignore[misc]
+    """Work whose wait fails if its future does; PyTorch's own of a future returns as if nothing were wrong."""
+
+    def __init__(self, future: torch.futures.Future[list[torch.Tensor]]) -> None:
+        super().__init__()
+        self._future = future
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait for the end.
+
+        Raises:
+            DistBackendError: the collective has failed.
+        """
+        del timeout
+        self._future.wait()
+        return True
+
+    def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
+        """The future of the outputs."""
+        return self._future
+
+
 class PythonGroup(dist.ProcessGroup):
     """Offers the collectives that Python may override to the dispatcher, and uses gloo for the rest."""
 
@@ -241,7 +263,7 @@ class PythonGroup(dist.ProcessGroup):
 
         with torch.no_grad():
             on_gloo.start(self._inner, call).add_done_callback(end)
-        return _c10d._create_work_from_future(work.future)
+        return _FutureWork(work.future)
 
     def _run(
         self,
@@ -270,7 +292,7 @@ class PythonGroup(dist.ProcessGroup):
         if strided and (staged or (least is not None and size >= least)):
             work = _DispatchedWork(record, list(outputs), list(inputs), *splits, self._desc, self._recorder)
             if self._dispatcher.take(work):
-                return _c10d._create_work_from_future(work.future)
+                return _FutureWork(work.future)
         if strided and not (on_gpu and self._cuda is not None) and self._needs_help(record, [*outputs, *inputs]):
             return self._helped(record, list(outputs), list(inputs), splits)
         try:

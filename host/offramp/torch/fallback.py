@@ -138,6 +138,18 @@ class _FutureWork(_c10d.Work):  # type: ignore[misc]
         """The future of the outputs."""
         return self._future
 
+    def is_completed(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._future.done()
+
+    def result(self) -> list[torch.Tensor]:
+        """The outputs, when they are there; it waits.
+
+        Raises:
+            DistBackendError: the collective has failed.
+        """
+        return self._future.wait()
+
 
 class PythonGroup(dist.ProcessGroup):
     """Offers the collectives that Python may override to the dispatcher, and uses gloo for the rest."""

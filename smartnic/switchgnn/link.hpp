@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "backoff.hpp"
 #include "bytes.hpp"
 
 namespace offramp {
@@ -43,5 +44,10 @@ class Link {
 
 // Waits for a descriptor: false if a signal came.
 bool wait_for(int descriptor, bool writing, std::int64_t ns);
+
+// Nanoseconds of Python's time.monotonic.
+Time clock_now();
+
+inline constexpr Time stall = 60'000'000'000;  // a switch that takes no frame for this long is given up
 
 }  // namespace offramp

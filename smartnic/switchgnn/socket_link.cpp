@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "socket_link.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -15,6 +17,12 @@ bool wait_for(int descriptor, bool writing, std::int64_t ns) {
     return ::ppoll(&asked, 1, &limit, nullptr) >= 0 || errno != EINTR;
 }
 
+Time clock_now() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * Time{1'000'000'000} + now.tv_nsec;
+}
+
 std::byte* SocketLink::room() {
     return frames_ == most_frames || bytes_ > message_bytes - longest ? nullptr : message_.get() + bytes_;
 }
@@ -24,9 +32,25 @@ void SocketLink::add(std::size_t length) {
     bytes_ += length;
 }
 
-Link::Outcome SocketLink::send() {
+Link::Outcome SocketLink::send() { return send_message(message_.get()); }
+
+Link::Outcome SocketLink::send(Bytes& frames, std::size_t length) {
+    const std::size_t most = std::clamp<std::size_t>(message_bytes / length, 1, most_frames);
+    while (!frames.empty()) {
+        while (frames_ < most && bytes_ < frames.size()) add(length);
+        const std::size_t bytes = bytes_;
+        const Outcome outcome = send_message(frames.data());
+        frames_ = bytes_ = 0;
+        if (outcome != Outcome::done) return outcome;
+        frames = frames.subspan(bytes);
+    }
+    return Outcome::done;
+}
+
+// Sends the frames that were added, which lie there.
+Link::Outcome SocketLink::send_message(const std::byte* frames) {
     store_be32(head_.data(), static_cast<std::uint32_t>(frames_));
-    iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {message_.get(), bytes_}};
+    iovec parts[] = {{head_.data(), 4 + 2 * frames_}, {const_cast<std::byte*>(frames), bytes_}};
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;

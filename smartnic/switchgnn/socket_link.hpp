@@ -22,6 +22,9 @@ class SocketLink final : public Link {
     [[nodiscard]] bool holds() const override { return frames_ != 0; }
     [[nodiscard]] bool full() const override { return holds(); }
     Outcome send() override;
+    // Sends frames of one length that lie side by side, from where they lie, while no message is begun: takes away those that
+    // were sent.
+    Outcome send(Bytes& frames, std::size_t length);
     Outcome receive(const Take& take) override;
     bool wait(bool writing, std::int64_t ns) override { return wait_for(descriptor_, writing, ns); }
 
@@ -29,6 +32,7 @@ class SocketLink final : public Link {
     static constexpr std::size_t message_bytes = framing::message_bytes, most_message = framing::most_message;
     static constexpr std::size_t most_frames = message_bytes / 50;
 
+    Outcome send_message(const std::byte* frames);
     Outcome next_message();
     [[nodiscard]] bool adds_up(std::size_t size);
 

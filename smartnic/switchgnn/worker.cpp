@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker of SwitchGNN on a link (offramp.switchgnn.compiled_worker): the agent's endpoint in the process that trains.
 #include <algorithm>
-#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,16 +15,9 @@ using namespace offramp::switchgnn;
 
 namespace {
 
-constexpr Time stall = 60'000'000'000;  // a switch that takes no frame for this long is given up
 constexpr double line_bps = 100e9;
 constexpr double burst_ns = 50e3;  // that a worker may be behind its pace
 static_assert(most_bytes <= Link::longest);
-
-Time clock_now() {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * Time{1'000'000'000} + now.tv_nsec;
-}
 
 }  // namespace
 

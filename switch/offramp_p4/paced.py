@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -107,6 +107,10 @@ class PacedSwitch:
         out, rest = self._leaving.select(slice(left)), self._leaving.select(slice(left, None))
         self._times, self._leaving = self._times[left:], rest
         return out
+
+    def process_all(self, batches: Sequence[PacketBatch]) -> PacketBatch:
+        """Take in the packets of several batches, as :meth:`process` takes those of one."""
+        return self.process(PacketBatch.concatenate(batches))
 
     def process_one(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Process one frame; returns the frames that have left by now."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from offramp_base.wire.batch import PacketBatch
@@ -97,6 +97,10 @@ class PlainSwitch(ABC):
         if self.generator is not None and self.generator.active:
             return run_with_generated(self, self.generator, batch)
         return self.run_batch(batch)
+
+    def process_all(self, batches: Sequence[PacketBatch]) -> PacketBatch:
+        """Run the packets of several batches one after the other, as :meth:`process` runs those of one."""
+        return self.process(PacketBatch.concatenate(batches))
 
     @abstractmethod
     def run_batch(self, batch: PacketBatch) -> PacketBatch:

@@ -3,6 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    from offramp_p4.ports.base import Port
+
 
 def mac(number: int) -> int:
     """A unicast address with a small number."""
@@ -17,3 +24,8 @@ def ethernet(dst: int = 1, src: int = 0, type: int = 0x9000) -> bytes:  # noqa: 
 def ipv4(dst: int, src: int = 0) -> bytes:
     """An IPv4 header of which only the addresses count."""
     return b"\x45" + bytes(11) + src.to_bytes(4, "big") + dst.to_bytes(4, "big")
+
+
+def arrived(port: Port) -> PacketBatch:
+    """What a port has received, in one batch."""
+    return PacketBatch.concatenate(port.receive())

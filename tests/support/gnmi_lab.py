@@ -41,11 +41,11 @@ class MemoryPort:
     def interest(self) -> list[tuple[int, int]]:
         return []
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         batch = PacketBatch.of([(0, frame) for frame in self.arriving])
         self.arriving.clear()
         self.stats.received += len(batch)
-        return batch
+        return [batch]
 
     def send(self, batch: PacketBatch, rows: Any = None) -> None:
         frames = list((batch if rows is None else batch.select(rows)).frames())

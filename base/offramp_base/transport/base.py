@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     import numpy.typing as npt
 
@@ -64,6 +66,36 @@ class FrameIO(Protocol):
 
     def close(self) -> None:
         """Release the link."""
+
+
+class LentSocket(Protocol):
+    """A connected socket that other code moves frames over.
+
+    Attributes:
+        name: name for messages.
+        stats: counts, which that code brings up to date.
+        longest_run: bytes up to which datagrams may be joined into runs; 0: a Unix socket, with messages of
+            :mod:`offramp_base.transport.framing`.
+    """
+
+    name: str
+    stats: LinkStats
+    longest_run: int
+
+    def fileno(self) -> int:
+        """The descriptor."""
+
+
+@runtime_checkable
+class Lending(Protocol):
+    """A link that lets other code move frames over its socket."""
+
+    def lend(self, use: Callable[[LentSocket], None]) -> bool:
+        """Have ``use`` move frames by itself until it returns; False, and it is not called, where it must not.
+
+        Raises:
+            OfframpError: the link is gone.
+        """
 
 
 class OutgoingFrames(Protocol):

@@ -19,6 +19,7 @@ STALL_S: Final = 60.0
 MAX_PATH: Final = 107
 """Longest path of a Unix socket, bytes."""
 CLOSED: Final = "the switch closed the link"
+STALLED: Final = f"the switch took no frame for {STALL_S:g} s"
 
 
 def check_path(path: str | Path) -> str:
@@ -118,4 +119,4 @@ class HostLink(ABC):
 
     def _check_stall(self, deadline: float) -> None:
         if time.monotonic() > deadline:
-            raise OfframpError(f"{self.name}: the switch took no frame for {STALL_S:g} s")
+            raise OfframpError(f"{self.name}: {STALLED}")

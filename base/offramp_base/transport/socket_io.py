@@ -6,11 +6,13 @@ from __future__ import annotations
 import errno
 import select
 import time
+from collections.abc import Callable
 from typing import Final
 
 from offramp_base.errors import OfframpError
-from offramp_base.transport.base import FrameSocket, LinkStats
+from offramp_base.transport.base import FrameSocket, LentSocket, LinkStats
 from offramp_base.transport.ring import padded
+from offramp_base.transport.udp import UdpSocket
 from offramp_base.wire.batch import PacketBatch
 
 STALL_S: Final = 10.0
@@ -87,6 +89,13 @@ class SocketIO:
                     continue
             if parts or time.monotonic() >= deadline:
                 return PacketBatch.concatenate(parts)
+
+    def lend(self, use: Callable[[LentSocket], None]) -> bool:
+        """Have ``use`` move frames by itself: over UDP, once the port has answered."""
+        if self._fault is not None or not isinstance(self._socket, UdpSocket) or not self._socket.settled:
+            return False
+        use(self._socket)
+        return True
 
     def close(self) -> None:
         """Release the link."""

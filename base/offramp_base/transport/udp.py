@@ -50,6 +50,9 @@ class UdpSocket:
     others are dropped and counted as strangers', and so is what is sent while there is no peer, as dropped.
     ``stats.missed`` counts what the kernel counts: a run of frames that it got in one piece, of up to 64 of one length,
     is one.
+
+    Attributes:
+        longest_run: bytes of the longest frame that goes to the peer in one packet; such may be sent in one piece.
     """
 
     shortest = 0
@@ -61,7 +64,7 @@ class UdpSocket:
         self._guard: DatagramGuard | None = None  # the kernel knows the peer
         self._heard = self._joining = self._was_refused = False
         self._peer: bytes | None = None
-        self._longest_run = 0
+        self.longest_run = 0
         self._drops = 0
         sock.setblocking(False)
         for forced, plain in ((_SO_RCVBUFFORCE, socket.SO_RCVBUF), (_SO_SNDBUFFORCE, socket.SO_SNDBUF)):
@@ -90,7 +93,7 @@ class UdpSocket:
         link = cls(sock, f"udp:{where}")
         try:
             sock.connect(address)
-            link._longest_run = _path_mtu(sock)
+            link.longest_run = _path_mtu(sock)
             link._peer = b""
             if token is None:
                 link._joining = True
@@ -152,6 +155,11 @@ class UdpSocket:
         """The descriptor to poll."""
         return self.socket.fileno()
 
+    @property
+    def settled(self) -> bool:
+        """Whether the kernel alone decides what is the peer's: this is a host, whose port has answered."""
+        return self._guard is None and not self._joining
+
     def receive(self) -> PacketBatch:
         """Frames that have arrived, without waiting; valid until the next call, unpadded.
 
@@ -186,7 +194,7 @@ class UdpSocket:
 
     def message(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> Datagrams:
         """Frames (``rows`` of the batch) made ready for :meth:`send`."""
-        return Datagrams(batch, rows, self._longest_run)
+        return Datagrams(batch, rows, self.longest_run)
 
     def send(self, message: OutgoingFrames, start: int = 0) -> int:
         """Hand frames from number ``start`` on to the kernel; how many it took.
@@ -282,9 +290,9 @@ class UdpSocket:
         with socket.socket(self.socket.family, socket.SOCK_DGRAM) as probe:
             try:
                 probe.connect(_unpack(peer))
-                self._longest_run = _path_mtu(probe)
+                self.longest_run = _path_mtu(probe)
             except OSError:  # there is no way to it
-                self._longest_run = 0
+                self.longest_run = 0
 
 
 def _path_mtu(sock: socket.socket) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import select
 import socket
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,11 @@ from offramp_base.errors import OfframpError
 from offramp_base.transport.framing import MAX_MESSAGE, FramedMessage, messages, unpack
 from offramp_base.transport.host_link import CLOSED, STALL_S, HostLink, check_path
 from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from offramp_base.transport.base import LentSocket
 
 __all__ = ["SOCKET_BUFFER", "STALL_S", "UnixIO", "check_path", "take_message"]
 
@@ -37,6 +42,7 @@ class UnixIO(HostLink):
     """A link whose socket carries the frames."""
 
     transport = "unix"
+    longest_run = 0
 
     def _connected(self) -> None:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
@@ -53,6 +59,13 @@ class UnixIO(HostLink):
             self._send(message)
             self.stats.sent += message.frames
 
+    def lend(self, use: Callable[[LentSocket], None]) -> bool:
+        """Have ``use`` move frames over :meth:`fileno`; not while frames that have arrived are kept here."""
+        if self._arrived or self._gone:
+            return False
+        use(self)
+        return True
+
     def _send(self, message: FramedMessage) -> None:
         deadline = time.monotonic() + STALL_S
         while not self._try_send(message):
@@ -64,7 +77,7 @@ class UnixIO(HostLink):
 
     def _try_send(self, message: FramedMessage) -> bool:
         try:
-            return self._socket.sendmsg((message.head, message.payload)) > 0
+            return self._socket.sendmsg((message.head, *message.payload)) > 0
         except BlockingIOError:
             return False
         except OSError as error:

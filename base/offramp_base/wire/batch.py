@@ -5,9 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+_SMALL: Final = 128 << 10
+"""Bytes up to which batches are put together: then copying costs less than one batch more."""
 
 
 @dataclass(slots=True)
@@ -67,25 +71,40 @@ class PacketBatch:
         return cls(np.concatenate([b.ports for b in parts]), np.concatenate([b.lengths for b in parts]), data)
 
     @classmethod
-    def concatenations(cls, batches: Iterable[PacketBatch], most_bytes: int) -> Iterator[PacketBatch]:
-        """All packets of several batches, in order, in as few as take no more memory than that each.
+    def groups(cls, batches: Iterable[PacketBatch], most_bytes: int) -> Iterator[list[PacketBatch]]:
+        """All packets of several batches, in order, in lists that take no more memory than that each.
 
-        Rows are as wide as the longest packet, so that one batch of short packets and one of a long packet may take
-        far more together than apart. A batch that takes more by itself is left alone.
+        Small neighbours are put together, where their rows, as wide as the longest packet of any, do not take more
+        memory than that: one batch of short packets and one of a long packet may take far more together than apart. A
+        batch that takes more by itself is left alone.
         """
         group: list[PacketBatch] = []
+        taken = 0
+        for batch in cls._neighbours(batches, min(most_bytes, _SMALL)):
+            if group and taken + batch.data.size > most_bytes:
+                yield group
+                group, taken = [], 0
+            group.append(batch)
+            taken += batch.data.size
+        if group:
+            yield group
+
+    @classmethod
+    def _neighbours(cls, batches: Iterable[PacketBatch], most_bytes: int) -> Iterator[PacketBatch]:
+        """All packets of several batches, in order, in as few as take no more memory than that each."""
+        near: list[PacketBatch] = []
         rows, width = 0, 0
         for batch in batches:
             if not len(batch):
                 continue
             wide = max(width, batch.data.shape[1])
-            if group and (rows + len(batch)) * wide > most_bytes:
-                yield cls.concatenate(group)
-                group, rows, wide = [], 0, batch.data.shape[1]
-            group.append(batch)
+            if near and (rows + len(batch)) * wide > most_bytes:
+                yield cls.concatenate(near)
+                near, rows, wide = [], 0, batch.data.shape[1]
+            near.append(batch)
             rows, width = rows + len(batch), wide
-        if group:
-            yield cls.concatenate(group)
+        if near:
+            yield cls.concatenate(near)
 
     def select(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> PacketBatch:
         """The packets that a mask, an index array or a slice picks."""

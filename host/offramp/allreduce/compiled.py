@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections import deque
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +16,13 @@ from offramp.allreduce import numbers
 from offramp.allreduce.endpoint import Stats
 from offramp.allreduce.tensor_sum import Array, check_ranks, check_shape, require_in_place
 from offramp.allreduce.wire import PAGE, frame_bytes
-from offramp.switchgnn.worker_library import RankSettings, library
+from offramp.switchgnn.worker_library import LINK_COUNTS, RankSettings, library
 from offramp_base.errors import OfframpError
+from offramp_base.transport.host_link import CLOSED, STALLED
 from offramp_base.wire.batch import PacketBatch
+
+if TYPE_CHECKING:
+    from offramp_base.transport.base import LentSocket
 
 _ROOM = 1024
 """Bytes of a text with its end."""
@@ -29,6 +35,15 @@ class _Text(IntEnum):
     FAILURE = 0
     NAME = 1
     STATE = 2
+
+
+class _Outcome(IntEnum):
+    """``offramp_rank_outcome``."""
+
+    DONE = 0
+    INTERRUPTED = 1
+    GONE = 2
+    STALLED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +167,37 @@ class CompiledAllReduceEndpoint:
         self._library.offramp_rank_incoming(
             self._rank, data.ctypes.data, data.shape[1], lengths.ctypes.data, len(batch)
         )
+        self._finish()
+
+    def exchange(self, link: LentSocket, burst: int, wait_s: float) -> None:
+        """Send what may leave and take what arrives until all that was begun is summed, for ``wait_s`` seconds at most.
+
+        Args:
+            link: socket of the rank's link, for its frames alone.
+            burst: frames sent before the link is read again.
+            wait_s: seconds, of the clock that :meth:`tick` would be told.
+
+        Raises:
+            OfframpError: as :meth:`incoming`; the link is gone, or the switch takes nothing for a minute.
+        """
+        counts = (ctypes.c_uint64 * (len(LINK_COUNTS) + 1))()
+        socket, wait = (link.fileno(), link.longest_run), round(1e9 * wait_s)
+        outcome = self._library.offramp_rank_exchange(self._rank, *socket, burst, wait, ctypes.addressof(counts))
+        *moved, fault = counts
+        for name, count in zip(LINK_COUNTS, moved, strict=True):
+            setattr(link.stats, name, getattr(link.stats, name) + count)
+        self._finish()
+        if outcome == _Outcome.GONE:
+            raise OfframpError(f"{link.name}: {os.strerror(fault) if fault else CLOSED}")
+        if outcome == _Outcome.STALLED:
+            raise OfframpError(f"{link.name}: {STALLED}")
+
+    def tick(self, now_s: float) -> None:
+        """Repeat what may have been lost once nothing new has come for a time-out; times are on the caller's clock."""
+        self._library.offramp_rank_tick(self._rank, round(1e9 * now_s))
+
+    def _finish(self) -> None:
+        """Put the sums that are here where they belong."""
         finished = self._numbers()[-1]
         for _ in range(finished - self._finished):
             over = self._running.popleft()
@@ -160,10 +206,6 @@ class CompiledAllReduceEndpoint:
                     over.array[...] = over.sums.astype(over.array.dtype)
         self._finished = finished
         self._require_success()
-
-    def tick(self, now_s: float) -> None:
-        """Repeat what may have been lost once nothing new has come for a time-out; times are on the caller's clock."""
-        self._library.offramp_rank_tick(self._rank, round(1e9 * now_s))
 
     def _numbers(self) -> list[int]:
         numbers_ = _NUMBERS()

@@ -7,7 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from offramp.allreduce.compiled import CompiledAllReduceEndpoint
 from offramp_base.errors import OfframpError
+from offramp_base.transport.base import Lending
 
 if TYPE_CHECKING:
     from offramp.allreduce.endpoint import Stats
@@ -88,6 +90,12 @@ class LinkRank:
     def _exchange(self, wait_s: float) -> None:
         """Send what may leave, take what has arrived."""
         endpoint = self._endpoint
+        if (
+            isinstance(endpoint, CompiledAllReduceEndpoint)
+            and isinstance(self._io, Lending)
+            and self._io.lend(lambda link: endpoint.exchange(link, self._burst, wait_s))
+        ):
+            return
         while len(batch := endpoint.outgoing(self._burst)):
             self._io.send(batch)
             endpoint.incoming(self._io.receive(0.0))

@@ -19,10 +19,13 @@ from offramp.allreduce.wire import HEADER_BYTES, AllReducePackets
 from offramp.switch_packets import at_least
 from offramp_base.errors import OfframpError
 from offramp_base.transport import open_io
+from offramp_base.transport.base import Lending
 from offramp_base.wire.batch import PacketBatch
 
 if TYPE_CHECKING:
-    from offramp_base.transport.base import FrameIO, LinkStats
+    from collections.abc import Callable
+
+    from offramp_base.transport.base import FrameIO, LentSocket, LinkStats
     from offramp_base.transport.host_link import HostLink
 
 ONE_END: Final = ("unix:", "shm:")
@@ -67,7 +70,7 @@ class _SharedLink:
             self._poll.register(descriptor, select.POLLIN)
 
     def join(self, job: int) -> _JobLink:
-        with self._arrived:
+        with self._using, self._arrived:
             if job in self._jobs:
                 raise OfframpError(f"link {self.name}: another group of this process has job {job}")
             self._jobs[job] = _JobLink(self, job)
@@ -87,6 +90,16 @@ class _SharedLink:
             self.io.send(batch)
             if len(self._jobs) > 1:
                 self._hand_out(self._taken(0.0))
+
+    def lend(self, job: _JobLink, use: Callable[[LentSocket], None]) -> bool:
+        """Whether the only job's code has used the link by itself."""
+        with self._using:
+            alone = len(self._jobs) == 1 and not job.frames and isinstance(self.io, Lending)
+            try:
+                return alone and cast("Lending", self.io).lend(use)
+            except OfframpError as error:
+                self.failed = str(error)
+                raise
 
     def receive(self, job: _JobLink, timeout_s: float) -> PacketBatch:
         """Frames of a job, at least one unless the time is over or only others' have arrived."""
@@ -163,6 +176,10 @@ class _JobLink:
     def send(self, batch: PacketBatch) -> None:
         """Send all frames of ``batch``."""
         self._link.send(batch)
+
+    def lend(self, use: Callable[[LentSocket], None]) -> bool:
+        """Have ``use`` move frames by itself, which no other job may be there for."""
+        return self._link.lend(self, use)
 
     def receive(self, timeout_s: float) -> PacketBatch:
         """Frames of this job."""

@@ -19,18 +19,17 @@ from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import WorkerStats
 from offramp.switchgnn.worker import TICKS, silence
-from offramp.switchgnn.worker_library import ERROR_BYTES, STATS_WORDS, library, settings_for, stats_of
+from offramp.switchgnn.worker_library import ERROR_BYTES, LINK_COUNTS, STATS_WORDS, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
 from offramp_base.transport.base import LinkStats
+from offramp_base.transport.host_link import CLOSED, STALLED
 from offramp_base.transport.shm.io import ShmIO
-from offramp_base.transport.unix import STALL_S, UnixIO
+from offramp_base.transport.unix import UnixIO
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-_LINK: Final = ("received", "sent", "malformed")
-"""Fields of :class:`LinkStats` that the library counts, in its order."""
-_STATS: Final = struct.Struct(f"={STATS_WORDS + len(_LINK)}Q")
+_STATS: Final = struct.Struct(f"={STATS_WORDS + len(LINK_COUNTS)}Q")
 
 
 class WorkerOutcome(IntEnum):
@@ -94,7 +93,7 @@ class CompiledWorker:
     @property
     def link(self) -> LinkStats:
         """Counts of what this end of the link carried and lost so far."""
-        return LinkStats(**dict(zip(_LINK, self._counts()[-len(_LINK) :], strict=True)))
+        return LinkStats(**dict(zip(LINK_COUNTS, self._counts()[-len(LINK_COUNTS) :], strict=True)))
 
     def boundary(self, plan_index: int) -> IntArray:
         """``(n,)`` vertices, ascending, whose features an exchange takes and whose sums it returns."""
@@ -136,9 +135,9 @@ class CompiledWorker:
         if outcome == WorkerOutcome.LIED:
             raise OfframpError(f"{self._io.name}: the switch spoilt the link")
         if outcome == WorkerOutcome.GONE:
-            raise OfframpError(f"{self._io.name}: the switch closed the link")
+            raise OfframpError(f"{self._io.name}: {CLOSED}")
         if outcome == WorkerOutcome.STALLED:
-            raise OfframpError(f"{self._io.name}: the switch took no frame for {STALL_S:g} s")
+            raise OfframpError(f"{self._io.name}: {STALLED}")
 
     def _counts(self) -> tuple[int, ...]:
         counts = bytearray(_STATS.size)

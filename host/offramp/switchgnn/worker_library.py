@@ -21,6 +21,8 @@ ERROR_BYTES: Final = 512
 _OTHERS: Final = ("agent", "cmake", "fuzz", "ports", "store", "tests")
 """Folders beside the sources of the library and the endpoint."""
 _LINK_WORDS: Final = len(fields(LinkCounts))
+LINK_COUNTS: Final = ("received", "sent", "malformed")
+"""Fields of :class:`~offramp_base.transport.base.LinkStats` that the library counts, in its order."""
 STATS_WORDS: Final = 2 * _LINK_WORDS + len(fields(WorkerStats)) - 2
 """64-bit numbers of ``offramp::switchgnn::Stats``."""
 _LOG: Final = logging.getLogger(__name__)
@@ -85,6 +87,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, tuple[Any, ...]]]] = {
     "rank_begin": (None, (_POINTER, _WORD, _LONG, _POINTER, _POINTER)),
     "rank_outgoing": (_SIZE, (_POINTER, _SIZE, _POINTER)),
     "rank_incoming": (None, (_POINTER, _POINTER, _SIZE, _POINTER, _SIZE)),
+    "rank_exchange": (ctypes.c_int, (_POINTER, ctypes.c_int, _SIZE, _SIZE, ctypes.c_int64, _POINTER)),
     "rank_tick": (None, (_POINTER, ctypes.c_int64)),
     "rank_numbers": (None, (_POINTER, _POINTER)),
     "rank_say": (None, (_POINTER, _WORD, _TEXT, _SIZE)),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cached_property
@@ -157,13 +157,23 @@ class NativeSwitch(PlainSwitch):
         """The LLVM assembly that the program has been translated to."""
         return self._module.text or translated(self.program, self._objects, self._way).text
 
+    def process_all(self, batches: Sequence[PacketBatch]) -> PacketBatch:
+        """Run the packets of several batches where they lie."""
+        if self.generator is not None and self.generator.active:
+            return super().process_all(batches)
+        return self._run_all(batches)
+
     def run_batch(self, batch: PacketBatch) -> PacketBatch:
         """Run a batch without packets of the packet generator."""
-        data, lengths, ports = self._arrays(batch)
+        return self._run_all((batch,))
+
+    def _run_all(self, batches: Iterable[PacketBatch]) -> PacketBatch:
+        each = [self._arrays(batch) for batch in batches]
         with self._running():
-            arrays = address(data), data.strides[0], address(lengths), address(ports)
-            if len(lengths):
-                self._run(self._context.pointer, *arrays, len(lengths))
+            for data, lengths, ports in each:
+                if len(lengths):
+                    arrays = address(data), data.strides[0], address(lengths), address(ports)
+                    self._run(self._context.pointer, *arrays, len(lengths))
             out = self._outputs()
         self._send_digests()
         return out

@@ -22,7 +22,7 @@ class Port(Protocol):
     def interest(self) -> list[tuple[int, int]]:
         """File descriptors and poll(2) events that the port waits for."""
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """Some of the frames that have arrived: a fair share, not all. Valid until the next call, and not padded."""
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:

@@ -35,12 +35,13 @@ class CapturedPort:
         """Descriptors and events that the port waits for."""
         return self._port.interest()
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """Frames that the port received; they are also captured."""
-        batch = self._port.receive()
-        if len(batch):
-            self._in.write(_now_us(), batch.frames())
-        return batch
+        batches = self._port.receive()
+        for batch in batches:
+            if len(batch):
+                self._in.write(_now_us(), batch.frames())
+        return batches
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send by the port."""

@@ -73,13 +73,13 @@ class FilesPort:
         """A descriptor that is readable while there are frames."""
         return [(self._ready, select.POLLIN)]
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """The next frames."""
         frames = self._schedule.take(self._number)
         if not self._schedule.left(self._number):
             os.eventfd_read(self._ready)
         self.stats.received += len(frames)
-        return PacketBatch.of((0, frame) for frame in frames)
+        return [PacketBatch.of((0, frame) for frame in frames)]
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Append frames to the capture."""

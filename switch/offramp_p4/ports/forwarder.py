@@ -184,18 +184,18 @@ class Forwarder:
             if events & select.POLLOUT:
                 self._ports[number].flush()
             if events & ~select.POLLOUT:
-                batch = self._ports[number].receive()
-                batch.ports[:] = number
-                parts.append(batch)
+                for batch in self._ports[number].receive():
+                    batch.ports[:] = number
+                    parts.append(batch)
         self._process(parts)
 
     def _process(self, parts: list[PacketBatch]) -> None:
         """Run what has arrived through the pipeline, or what is due in it."""
-        arrived = list(PacketBatch.concatenations(parts, _AT_ONCE))
+        arrived = list(PacketBatch.groups(parts, _AT_ONCE))
         if not arrived and self._device.due_s == 0.0:
-            arrived.append(PacketBatch.empty())
-        for batch in arrived:
-            self._distribute(self._device.process(batch, self._busy()))
+            arrived.append([])
+        for batches in arrived:
+            self._distribute(self._device.process_all(batches, self._busy()))
         if not arrived:
             self._device.send_notices()
 

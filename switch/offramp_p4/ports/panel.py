@@ -71,17 +71,16 @@ class GatedPort:
         """Descriptors and events that the port waits for; a disabled port still receives, to count dropped frames."""
         return self._port.interest()
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """Frames that the port received; none if it is disabled."""
-        batch = self._port.receive()
-        if not len(batch):
-            return batch
-        self.received_bytes += int(batch.lengths.sum())
-        if not self.enabled:
-            self.received.gated += len(batch)
-            return PacketBatch.empty()
-        self.received.add(batch)
-        return batch
+        batches = self._port.receive()
+        for batch in batches:
+            self.received_bytes += int(batch.lengths.sum())
+            if self.enabled:
+                self.received.add(batch)
+            else:
+                self.received.gated += len(batch)
+        return batches if self.enabled else []
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send by the port, if it is enabled."""

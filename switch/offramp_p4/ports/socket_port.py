@@ -32,15 +32,16 @@ class SocketPort(ABC):
             return []
         return [(self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """Frames that have arrived, up to one share; valid until the next call."""
         if self._socket is None:
-            return PacketBatch.empty()
+            return []
         try:
-            return self._socket.receive()
+            batch = self._socket.receive()
         except OSError as error:
             self._lose(error)
-            return PacketBatch.empty()
+            return []
+        return [batch] if len(batch) else []
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send frames; those that nobody receives are dropped."""

@@ -67,10 +67,10 @@ class UnixPort:
             return [(self._listener.fileno(), select.POLLIN)]
         return [(self._host.fileno(), select.POLLIN | (select.POLLOUT if self._kept else 0))]
 
-    def receive(self) -> PacketBatch:
-        """Some of the frames that have arrived; accepts a host if there is none."""
+    def receive(self) -> list[PacketBatch]:
+        """Some of the frames that have arrived, a batch for each message; accepts a host if there is none."""
         if self._host is None and not self._accept():
-            return PacketBatch.empty()
+            return []
         parts: list[PacketBatch] = []
         rows = 0
         for _ in range(FAIR_SHARE):
@@ -82,31 +82,32 @@ class UnixPort:
                 rows += len(parts[-1])
             except OfframpError:
                 self.stats.malformed += 1
-        batch = PacketBatch.concatenate(parts)
-        self.stats.received += len(batch)
-        return batch
+        self.stats.received += rows
+        return parts
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Send frames; without a host they are dropped."""
-        if rows is not None:
-            batch = batch.select(rows)
         # A host counts from when it connected: what was received in this turn may be for one that is not taken in yet.
         if (self._host is None and not self._accept()) or self._stalled():
-            self.stats.dropped += len(batch)
+            self.stats.dropped += len(batch if rows is None else rows)
             return
         if not self._kept:
             self._progress = time.monotonic()
-        for message in messages(batch):
+        before = len(self._kept)
+        for message in messages(batch, rows):
             self._kept.append(message)
             self._kept_bytes += message.size
+        added = len(self._kept) - before
         self.flush()
+        for place in range(-min(added, len(self._kept)), 0):
+            self._kept[place] = self._kept[place].apart()
 
     def flush(self) -> None:
         """Send the frames that were kept, as far as the host takes them."""
         while self._kept and self._host is not None:
             message = self._kept[0]
             try:
-                self._host.sendmsg((message.head, message.payload))
+                self._host.sendmsg((message.head, *message.payload))
             except BlockingIOError:
                 return
             except OSError:
@@ -116,7 +117,7 @@ class UnixPort:
             self._kept_bytes -= message.size
             self._progress = time.monotonic()
             self.stats.sent += message.frames
-            self.stats.sent_bytes += len(message.payload)
+            self.stats.sent_bytes += message.payload_bytes
 
     def rest(self) -> None:
         """Do nothing."""

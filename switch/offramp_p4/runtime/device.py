@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -105,6 +105,10 @@ class P4Device:
         return Pipeline(program, make, config, self.environment)
 
     def process(self, batch: PacketBatch, busy: Collection[int] = ()) -> PacketBatch:
+        """As :meth:`process_all`, for one batch."""
+        return self.process_all((batch,), busy)
+
+    def process_all(self, batches: Sequence[PacketBatch], busy: Collection[int] = ()) -> PacketBatch:
         """Frames in, frames out; those for the CPU port go to the controllers.
 
         The links of the ports ``busy`` take no more now: a traffic manager keeps their frames.
@@ -113,13 +117,13 @@ class P4Device:
             time.sleep(0.0001)  # Python's locks are not fair: let the control plane have its turn
         with self._data:
             if self.pipeline is None:
-                self.no_pipeline += len(batch)
+                self.no_pipeline += sum(map(len, batches))
                 return PacketBatch.empty()
             pipeline = self._begin(self.pipeline)
             hold: Callable[[Collection[int]], None] | None = getattr(pipeline.switch, "hold", None)
             if busy and hold is not None:  # only a switch with a traffic manager has it
                 hold(busy)
-            out = pipeline.switch.process(batch)
+            out = pipeline.switch.process_all(batches)
         self.send_notices()
         return self.leave(pipeline, out)
 

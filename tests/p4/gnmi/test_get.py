@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import frames
 from gnmi_lab import Bench, refusal
 from offramp_base.gnmi.paths import parse_path
 from offramp_base.gnmi.schema import JSON, JSON_IETF, PROTO, gnmi
@@ -52,7 +53,7 @@ def test_every_leaf_of_a_port(bench: Bench) -> None:
 
 def test_counters_are_those_of_the_frames(bench: Bench) -> None:
     bench.links[1].arriving = [UNICAST, UNICAST, UNICAST, GROUP, GROUP, EVERYBODY, b"\xff" * 5]
-    batch = bench.ports[1].receive()
+    batch = frames.arrived(bench.ports[1])
     bench.ports[2].send(batch)
     bench.links[1].stats.malformed, bench.links[1].stats.missed = 2, 4
     bench.links[2].stats.dropped, bench.links[2].stats.unfit = 7, 3

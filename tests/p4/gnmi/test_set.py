@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from frames import arrived
 from gnmi_lab import Bench, json_value, refusal, truth
 from offramp_base.gnmi.paths import parse_path
 from offramp_base.gnmi.schema import TypedValue, gnmi
@@ -25,11 +26,11 @@ def passing(bench: Bench) -> dict[int, bool]:
     for number, port in bench.ports.items():
         link = bench.links[number]
         link.arriving.append(bytes(64))
-        came = len(port.receive())
+        came = len(arrived(port))
         before = len(link.left)
         frame = bench.links[number]
         frame.arriving.append(bytes(64))
-        port.send(frame.receive())
+        port.send(arrived(frame))
         assert came == len(link.left) - before
         out[number] = bool(came)
     assert out == bench.enabled()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from frames import arrived
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.unix import UnixPort
 from offramp_p4.ports.unix_peer import UnixPeer
@@ -25,9 +26,9 @@ def test_frames_pass_both_ways(tmp_path: Path) -> None:
     assert peer.interest()
     port.receive()  # accepts
     peer.send(batch(b"a" * 60, b"b" * 90))
-    assert [frame for _, frame in port.receive()] == [b"a" * 60, b"b" * 90]
+    assert [frame for _, frame in arrived(port)] == [b"a" * 60, b"b" * 90]
     port.send(batch(b"c" * 60))
-    assert [frame for _, frame in peer.receive()] == [b"c" * 60]
+    assert [frame for _, frame in arrived(peer)] == [b"c" * 60]
     assert (peer.stats.sent, peer.stats.received) == (2, 1)
     peer.close()
     assert (tmp_path / "p").exists(), "the socket is the other switch's"

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from frames import arrived
 from offramp_base.errors import OfframpError
 from offramp_base.native.ring import ENTRY_BYTES, SKIP, MessageHeader
 from offramp_base.sealed_memory import SharedMemory
@@ -72,7 +73,7 @@ def frames_of(rng: np.random.Generator, count: int, most: int = 1500) -> list[by
 def taken(port: ShmPort, count: int) -> list[bytes]:
     got: list[bytes] = []
     while len(got) < count and wait(port):
-        got += port.receive().frames()
+        got += arrived(port).frames()
     return got
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import namespaces
+from frames import arrived
 from offramp_base.errors import OfframpError
 from offramp_base.transport import FrameIO, open_io
 from offramp_base.transport.datagrams import MOST_SEGMENTS
@@ -57,7 +58,7 @@ class PortIO:
             self._port.rest()
             poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             self._port.flush()
-            batch = self._port.receive()
+            batch = arrived(self._port)
             if len(batch) or time.monotonic() >= deadline:  # a bell may ring for what was taken already
                 return batch
 

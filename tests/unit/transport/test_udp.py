@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from frames import arrived
 from offramp_base.errors import OfframpError
 from offramp_base.listening import Token
 from offramp_base.transport import open_io
@@ -53,7 +54,7 @@ def received(port, timeout_s=5.0):
     """The next frame; the loopback delivers before send(2) returns, but errors may come first."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
-        if len(batch := port.receive()):
+        if len(batch := arrived(port)):
             return list(batch.frames())
         time.sleep(0.001)
     return []
@@ -199,7 +200,7 @@ def serving(token):
 
     def serve():
         while not stopping.is_set():
-            batch = port.receive()
+            batch = arrived(port)
             if len(batch):
                 port.send(batch)
             else:
@@ -298,7 +299,7 @@ def test_many_strangers_cost_the_host_no_frame(port):
         for other in others:
             other.sendto(b"?" * (number + 1), address(port))
         host.send(batch_of(*(bytes([number]) * 60 for _ in range(10))))
-        while len(batch := port.receive()):
+        while len(batch := arrived(port)):
             frames += batch.frames()
     assert frames == [bytes([number]) * 60 for number in range(50) for _ in range(10)]
     assert port.stats.strangers == 1000

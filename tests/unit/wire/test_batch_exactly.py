@@ -36,16 +36,24 @@ def test_one_batch_is_not_copied() -> None:
     assert PacketBatch.concatenate([PacketBatch.empty(), batch]) is batch
 
 
-def test_concatenations_take_no_more_memory_than_they_may() -> None:
+def test_groups_take_no_more_memory_than_they_may() -> None:
     short, long = PacketBatch.of([(1, b"x")] * 100), PacketBatch.of([(2, bytes(50))])
     given = [short, PacketBatch.empty(), short, long, long, short]
-    batches = list(PacketBatch.concatenations(given, 300))
-    assert [batch.data.shape for batch in batches] == [(200, 1), (2, 50), (100, 1)]
-    assert [packet for batch in batches for packet in batch] == [packet for batch in given for packet in batch]
-    assert [len(batch) for batch in PacketBatch.concatenations(given, 1 << 20)] == [302]
-    assert list(PacketBatch.concatenations([PacketBatch.empty()], 1)) == []
-    (alone,) = PacketBatch.concatenations([long], 1)
+    groups = list(PacketBatch.groups(given, 300))
+    assert [[batch.data.shape for batch in group] for group in groups] == [[(200, 1), (2, 50)], [(100, 1)]]
+    assert [packet for group in groups for batch in group for packet in batch] == [p for batch in given for p in batch]
+    assert [[len(batch) for batch in group] for group in PacketBatch.groups(given, 1 << 20)] == [[302]]
+    assert list(PacketBatch.groups([PacketBatch.empty()], 1)) == []
+    ((alone,),) = PacketBatch.groups([long], 1)
     assert alone is long
+
+
+def test_large_batches_are_left_where_they_lie() -> None:
+    large, small = PacketBatch.of([(1, bytes(16_000))] * 9), PacketBatch.of([(2, b"x")])
+    (group,) = PacketBatch.groups([large, small, small, large], 1 << 20)
+    assert [len(batch) for batch in group] == [9, 2, 9]
+    assert group[0] is large
+    assert group[2] is large
 
 
 TOLD = {12: 0xFF, 13: 0xFF, 14: 0xFF, 20: 0x1F, 21: 0xFF, 23: 0xFF}

@@ -69,11 +69,11 @@ class DpdkPort:
         """Descriptors and events of a memif port's clients; frames are the workers' matter."""
         return [] if self._guard is None else self._guard.interest()
 
-    def receive(self) -> PacketBatch:
+    def receive(self) -> list[PacketBatch]:
         """No frames: see :meth:`interest`."""
         if self._guard is not None:
             self._guard.turn()
-        return PacketBatch.empty()
+        return []
 
     def send(self, batch: PacketBatch, rows: npt.NDArray[np.intp] | None = None) -> None:
         """Give frames to the worker that has the port; what does not fit is dropped."""

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 // Loops over a chunk's lanes are compiled twice, for wide registers as well, and chosen when the library is loaded.
 // Sanitizers do not bear that.
@@ -74,20 +76,31 @@ int shift_of(std::uint16_t exponent, const Format& form) {
     return exponent == 0 ? 0 : static_cast<int>(form.total_bits()) - (exponent - static_cast<int>(exponent_bias));
 }
 
-// Whether all were within `limit`; the others, NaNs included, become 0.
-OFFRAMP_WIDE bool round_to(const float* values, std::size_t count, float factor, float limit, std::int32_t* to) {
+// A lane as it is on the wire.
+inline void put(std::byte* to, std::size_t at, std::int32_t lane) {
+    const std::uint32_t word = __builtin_bswap32(static_cast<std::uint32_t>(lane));
+    std::memcpy(to + sizeof word * at, &word, sizeof word);
+}
+inline std::int32_t get(const std::byte* from, std::size_t at) {
+    std::uint32_t word;
+    std::memcpy(&word, from + sizeof word * at, sizeof word);
+    return static_cast<std::int32_t>(__builtin_bswap32(word));
+}
+
+// Lanes of the wire. Whether all were within `limit`; the others, NaNs included, become 0.
+OFFRAMP_WIDE bool round_to(const float* values, std::size_t count, float factor, float limit, std::byte* to) {
     int beyond = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const float whole = std::rint(values[i] * factor);
         const bool fits = std::fabs(whole) <= limit;
         beyond |= !fits;
-        to[i] = static_cast<std::int32_t>(fits ? whole : 0.0F);
+        put(to, i, static_cast<std::int32_t>(fits ? whole : 0.0F));
     }
     return beyond == 0;
 }
 
-OFFRAMP_WIDE void scale(const std::int32_t* sums, std::size_t count, float factor, float* to) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(sums[i]) * factor;
+OFFRAMP_WIDE void scale(const std::byte* sums, std::size_t count, float factor, float* to) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<float>(get(sums, i)) * factor;
 }
 
 // In 64-bit arithmetic, so that no shift overflows.
@@ -153,14 +166,17 @@ Measure measure(const double* values, std::size_t count) {
     return measure_any<double, std::uint64_t>(values, count, greatest_word(values, count), 0x7FF0'0000'0000'0000u);
 }
 
-bool quantise(const float* values, std::size_t count, std::uint16_t exponent, const Format& form, std::int32_t* to) {
+bool quantise(const float* values, std::size_t count, std::uint16_t exponent, const Format& form, std::byte* to) {
     const int shift = shift_of(exponent, form);
     // A lane of 31 bits (one rank) holds no 2^31; a rounded float32 below that is no more than this.
     const double limit = std::min(std::ldexp(1.0, static_cast<int>(form.total_bits())), 2147483520.0);
     if (shift >= -126 && shift <= 127 &&
         round_to(values, count, std::ldexp(1.0F, shift), static_cast<float>(limit), to))
         return true;
-    return round_slowly(values, count, shift, limit, to);
+    std::vector<std::int32_t> lanes(count);
+    if (!round_slowly(values, count, shift, limit, lanes.data())) return false;
+    to_wire(lanes.data(), count, to);
+    return true;
 }
 
 bool quantise(const double* values, std::size_t count, std::uint16_t exponent, const Format& form, std::int64_t* to) {
@@ -168,14 +184,19 @@ bool quantise(const double* values, std::size_t count, std::uint16_t exponent, c
     return round_slowly(values, count, shift_of(exponent, form), limit, to);
 }
 
-void dequantise(const std::int32_t* sums, std::size_t count, std::uint16_t exponent, const Format& form, std::byte* to) {
+void dequantise(const std::byte* sums, std::size_t count, std::uint16_t exponent, const Format& form, std::byte* to) {
     const int shift = -shift_of(exponent, form);
-    if (form.sum_bytes() != sizeof(float))
-        scale_slowly(sums, count, shift, reinterpret_cast<double*>(to));
-    else if (shift >= -exact && shift <= exact)
+    const bool single = form.sum_bytes() == sizeof(float);
+    if (single && shift >= -exact && shift <= exact) {
         scale(sums, count, std::ldexp(1.0F, shift), reinterpret_cast<float*>(to));
+        return;
+    }
+    std::vector<std::int32_t> lanes(count);
+    from_wire(sums, count, lanes.data());
+    if (single)
+        scale_slowly(lanes.data(), count, shift, reinterpret_cast<float*>(to));
     else
-        scale_slowly(sums, count, shift, reinterpret_cast<float*>(to));
+        scale_slowly(lanes.data(), count, shift, reinterpret_cast<double*>(to));
 }
 
 void dequantise(const std::int64_t* sums, std::size_t count, std::uint16_t exponent, const Format& form, double* to) {
@@ -254,18 +275,11 @@ double declassify(std::int32_t sum) {
 }
 
 OFFRAMP_WIDE void to_wire(const std::int32_t* lanes, std::size_t count, std::byte* to) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t word = __builtin_bswap32(static_cast<std::uint32_t>(lanes[i]));
-        std::memcpy(to + 4 * i, &word, sizeof word);
-    }
+    for (std::size_t i = 0; i < count; ++i) put(to, i, lanes[i]);
 }
 
 OFFRAMP_WIDE void from_wire(const std::byte* from, std::size_t count, std::int32_t* lanes) {
-    for (std::size_t i = 0; i < count; ++i) {
-        std::uint32_t word;
-        std::memcpy(&word, from + 4 * i, sizeof word);
-        lanes[i] = static_cast<std::int32_t>(__builtin_bswap32(word));
-    }
+    for (std::size_t i = 0; i < count; ++i) lanes[i] = get(from, i);
 }
 
 }  // namespace offramp::allreduce

@@ -48,13 +48,14 @@ struct Measure {
 [[nodiscard]] Measure measure(const double* values, std::size_t count);
 
 // Whole numbers at the chunk's exponent; infinities and NaNs are 0. False where a finite number is beyond the exponent.
+// Those of one limb are lanes of the wire: one pass over the chunk makes them, and one makes numbers of their sums.
 [[nodiscard]] bool quantise(const float* values, std::size_t count, std::uint16_t exponent, const Format& form,
-                            std::int32_t* to);
+                            std::byte* to);
 [[nodiscard]] bool quantise(const double* values, std::size_t count, std::uint16_t exponent, const Format& form,
                             std::int64_t* to);
 
 // The sums of what `quantise` makes, rounded once; as float64 for types of 16 bits.
-void dequantise(const std::int32_t* sums, std::size_t count, std::uint16_t exponent, const Format& form, std::byte* to);
+void dequantise(const std::byte* sums, std::size_t count, std::uint16_t exponent, const Format& form, std::byte* to);
 void dequantise(const std::int64_t* sums, std::size_t count, std::uint16_t exponent, const Format& form, double* to);
 
 // Integers of any type, as they are in memory, with 64 bits; and back, where `fits` says so.

@@ -60,11 +60,11 @@ bool TensorSum::build(std::uint64_t index, std::byte* lanes, std::uint16_t& expo
     flags = 0;
     if (index == 0) {
         write_head(lanes_.data(), exponent, flags);
+        to_wire(lanes_.data(), shape_.width, lanes);
     } else if (const std::uint64_t packet = index - 1; packet >= data()) {
-        const auto& counts = classified((*repairs_)[packet - data()]);
-        std::copy(counts.begin(), counts.end(), lanes_.begin());
+        to_wire(classified((*repairs_)[packet - data()]).data(), shape_.width, lanes);
     } else {
-        if (!write_data(packet, lanes_.data())) return false;
+        if (!write_data(packet, lanes)) return false;
         if (const std::uint64_t ahead = packet + shape_.window; form_.floating() && ahead < data()) {
             const std::uint64_t chunk = ahead / limbs_;
             measure_before(chunk + 1);
@@ -72,7 +72,6 @@ bool TensorSum::build(std::uint64_t index, std::byte* lanes, std::uint16_t& expo
             flags = measured_[chunk].wild ? wild : 0;
         }
     }
-    to_wire(lanes_.data(), shape_.width, lanes);
     return true;
 }
 
@@ -94,16 +93,17 @@ void TensorSum::write_head(std::int32_t* lanes, std::uint16_t& exponent, std::ui
     }
 }
 
-bool TensorSum::write_data(std::uint64_t packet, std::int32_t* lanes) {
+bool TensorSum::write_data(std::uint64_t packet, std::byte* lanes) {
     const std::uint64_t chunk = packet / limbs_;
     const std::size_t count = elements(chunk);
-    std::fill(lanes + count, lanes + shape_.width, 0);
+    std::fill(lanes + count * sizeof lanes_[0], lanes + shape_.width * sizeof lanes_[0], std::byte{});
     if (form_.floating() && agreed_[chunk].wild) classified(chunk);
     if (form_.floating() && !form_.wide())
         return quantise(values<float>(chunk), count, agreed_[chunk].exponent, form_, lanes);
     const std::int64_t* numbers = whole_numbers(chunk);
     if (numbers == nullptr) return false;
-    cut(numbers, count, static_cast<unsigned>(packet % limbs_), limbs_, form_.lane_bits, lanes);
+    cut(numbers, count, static_cast<unsigned>(packet % limbs_), limbs_, form_.lane_bits, lanes_.data());
+    to_wire(lanes_.data(), count, lanes);
     return true;
 }
 
@@ -160,7 +160,9 @@ bool TensorSum::accept(std::uint64_t index, const std::byte* lanes, std::uint16_
         form_.floating() && ahead < data() && ahead % limbs_ == 0)
         agreed_[ahead / limbs_] = {exponent, (flags & wild) != 0};
     const std::uint64_t chunk = packet / limbs_;
-    if (limbs_ == 1) {
+    if (form_.floating() && !form_.wide()) {
+        dequantise(lanes, elements(chunk), agreed_[chunk].exponent, form_, sums(chunk));
+    } else if (limbs_ == 1) {
         from_wire(lanes, shape_.width, lanes_.data());
         store(chunk);
     } else {
@@ -218,10 +220,6 @@ void TensorSum::store(std::uint64_t chunk) {
     const std::size_t count = elements(chunk);
     const std::uint16_t exponent = form_.floating() ? agreed_[chunk].exponent : 0;
     const std::int32_t* parts = limbs_ == 1 ? lanes_.data() : parts_.data() + chunk * limbs_ * shape_.width;
-    if (form_.floating() && !form_.wide()) {
-        dequantise(parts, count, exponent, form_, sums(chunk));
-        return;
-    }
     std::vector<std::int64_t>& whole = whole_;
     whole.resize(shape_.width);
     whole_chunk_ = ~std::uint64_t{0};

@@ -58,7 +58,7 @@ class TensorSum {
   private:
     void write_head(std::int32_t* lanes, std::uint16_t& exponent, std::uint8_t& flags);
     bool accept_head(const std::int32_t* lanes, std::uint16_t exponent, std::uint8_t flags, std::string& error);
-    bool write_data(std::uint64_t packet, std::int32_t* lanes);
+    bool write_data(std::uint64_t packet, std::byte* lanes);
     const std::int64_t* whole_numbers(std::uint64_t chunk);
     void store(std::uint64_t chunk);
     void measure_before(std::uint64_t stop);

@@ -88,7 +88,7 @@ class NativeJoint:
     def _checked(self, times_ps: Times, batch: PacketBatch) -> tuple[Times, Array, Array, Array] | None:
         """Times, frames, lengths and ports as machine code reads them; None: there are none."""
         times = np.ascontiguousarray(times_ps, np.int64)
-        data, lengths, ports = self._switch._arrays(batch)
+        (data,), lengths, ports = self._switch._arrays((batch,))
         count = len(lengths)
         if len(times) != count:
             raise OfframpError(f"packet batch: {count} packets and {len(times)} times")

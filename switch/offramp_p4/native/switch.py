@@ -167,13 +167,14 @@ class NativeSwitch(PlainSwitch):
         """Run a batch without packets of the packet generator."""
         return self._run_all((batch,))
 
-    def _run_all(self, batches: Iterable[PacketBatch]) -> PacketBatch:
-        each = [self._arrays(batch) for batch in batches]
+    def _run_all(self, batches: Sequence[PacketBatch]) -> PacketBatch:
+        rows, lengths, ports = self._arrays(batches)
+        length_at, port_at = address(lengths), address(ports)
         with self._running():
-            for data, lengths, ports in each:
-                if len(lengths):
-                    arrays = address(data), data.strides[0], address(lengths), address(ports)
-                    self._run(self._context.pointer, *arrays, len(lengths))
+            for data in rows:
+                if count := len(data):
+                    self._run(self._context.pointer, address(data), data.strides[0], length_at, port_at, count)
+                    length_at, port_at = length_at + count * lengths.itemsize, port_at + count * ports.itemsize
             out = self._outputs()
         self._send_digests()
         return out
@@ -286,19 +287,20 @@ class NativeSwitch(PlainSwitch):
         if self._cores is not None:
             self._cores.show()
 
-    def _arrays(self, batch: PacketBatch) -> tuple[_Array, _Array, _Array]:
-        """Frames, lengths and ports as machine code reads them; rows may lie apart, as in the ring of an interface."""
-        data = batch.data
-        if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
-            data = np.ascontiguousarray(data, np.uint8)
-        lengths = np.ascontiguousarray(batch.lengths, np.int32)
-        ports = np.ascontiguousarray(batch.ports, np.int32)
-        if not len(data) == len(lengths) == len(ports):
-            raise OfframpError(f"packet batch: {len(data)} rows, {len(lengths)} lengths and {len(ports)} ports")
-        if len(lengths) and not 0 <= int(lengths.min()) <= int(lengths.max()) <= data.shape[1]:
-            raise OfframpError(f"packet batch: a length is outside 0..{data.shape[1]}, the bytes of its row")
+    def _arrays(self, batches: Sequence[PacketBatch]) -> tuple[list[_Array], _Array, _Array]:
+        """The frames of each batch, and the lengths and ports of all, as machine code reads them.
+
+        Rows may lie apart, as in the ring of an interface.
+        """
+        rows = [_rows(batch) for batch in batches]
+        lengths = _joined([batch.lengths for batch in batches])
+        ports = _joined([batch.ports for batch in batches])
+        if len(lengths):
+            widths = np.repeat([data.shape[1] for data in rows], [len(data) for data in rows])
+            if int(lengths.min()) < 0 or (lengths > widths).any():
+                raise OfframpError(f"packet batch: a length is outside 0..{int(widths.max())}, the bytes of its row")
         self._objects.check_ports(ports)
-        return data, lengths, ports
+        return rows, lengths, ports
 
     def _read_digests(self, context: SwitchContext) -> None:
         used = context.words[at.SwitchMemory.digests.start]
@@ -350,6 +352,19 @@ class NativeSwitch(PlainSwitch):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
             else:
                 _MESSAGES.info("%s", _filled(kind.text, values))
+
+
+def _rows(batch: PacketBatch) -> _Array:
+    data = batch.data
+    if not len(data) == len(batch.lengths) == len(batch.ports):
+        raise OfframpError(f"packet batch: {len(data)} rows, {len(batch.lengths)} lengths and {len(batch.ports)} ports")
+    if data.dtype != np.uint8 or data.strides[1] != 1 or data.strides[0] < data.shape[1]:
+        return np.ascontiguousarray(data, np.uint8)
+    return data
+
+
+def _joined(arrays: list[_Array]) -> _Array:
+    return np.concatenate(arrays, dtype=np.int32, casting="unsafe") if arrays else np.zeros(0, np.int32)
 
 
 def _filled(message: str, values: Iterable[int]) -> str:

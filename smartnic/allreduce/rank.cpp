@@ -61,13 +61,13 @@ class Rank {
             unsent_ = outgoing(burst);
             const std::size_t before = unsent_.size();
             const auto spoken = unsent_.empty() ? Link::Outcome::busy : link.send(unsent_, endpoint.frame_bytes());
-            const auto heard = hear(link);
+            const auto received = receive(link);
             now = clock_now();
             endpoint.tick(now);
             if ((summing && endpoint.idle()) || !endpoint.failure().empty()) return rank_done;
-            if (spoken == Link::Outcome::gone || heard == Link::Outcome::gone) return rank_gone;
+            if (spoken == Link::Outcome::gone || received == Link::Outcome::gone) return rank_gone;
             const bool full = !unsent_.empty();
-            if (heard == Link::Outcome::done || unsent_.size() < before) moved = now;
+            if (received == Link::Outcome::done || unsent_.size() < before) moved = now;
             if (full && now - moved > stall) return rank_stalled;
             if (!full && (now >= until || endpoint.idle())) return rank_done;
             if (moved != now && !link.wait(full, full ? patience : until - now)) return rank_interrupted;
@@ -81,7 +81,7 @@ class Rank {
 
     // Takes some of what has arrived; busy where that was nothing.
     template <class AnyLink>
-    Link::Outcome hear(AnyLink& link) {
+    Link::Outcome receive(AnyLink& link) {
         auto all = Link::Outcome::busy;
         for (int taken = 0; taken < messages_at_once; ++taken) {
             const auto outcome = link.receive([this](Bytes frame) { endpoint.incoming(frame); });

@@ -43,7 +43,7 @@ class FramedMessage(NamedTuple):
     """
 
     head: bytes
-    payload: Sequence[npt.NDArray[np.uint8]]
+    payload: Sequence[memoryview]
     frames: int
     payload_bytes: int
 
@@ -54,7 +54,7 @@ class FramedMessage(NamedTuple):
 
     def apart(self) -> FramedMessage:
         """The same message with its payload in one piece, so that it keeps no memory of other frames."""
-        return self if len(self.payload) == 1 else self._replace(payload=(np.concatenate(self.payload),))
+        return self if len(self.payload) == 1 else self._replace(payload=(memoryview(b"".join(self.payload)),))
 
 
 def pack(batch: PacketBatch) -> Iterator[bytes]:
@@ -91,13 +91,13 @@ def _even_messages(
     most = max(1, min(MESSAGE_BYTES // (length + 2), MOST_FRAMES))
     for start in range(0, count, most):
         stop = min(count, start + most)
-        payload: Sequence[npt.NDArray[np.uint8]]
+        payload: Sequence[memoryview]
         if rows is None:
-            payload = (np.ascontiguousarray(data[start:stop]).reshape(-1),)
+            payload = (np.ascontiguousarray(data[start:stop]).reshape(-1).data,)
         elif length >= _LONG:
-            payload = [data[row] for row in rows[start:stop].tolist()]
+            payload = [data[row].data for row in rows[start:stop].tolist()]
         else:
-            payload = (data[rows[start:stop]].reshape(-1),)
+            payload = (data[rows[start:stop]].reshape(-1).data,)
         yield FramedMessage(_even_head(stop - start, length), payload, stop - start, (stop - start) * length)
 
 
@@ -111,7 +111,7 @@ def _uneven_messages(batch: PacketBatch) -> Iterator[FramedMessage]:
         lengths = batch.lengths[start:stop]
         payload = batch.data[start:stop][np.arange(batch.data.shape[1]) < lengths[:, None]]
         head = (stop - start).to_bytes(4, "big") + lengths.astype(">u2").tobytes()
-        yield FramedMessage(head, (payload,), stop - start, len(payload))
+        yield FramedMessage(head, (payload.data,), stop - start, len(payload))
         start = stop
 
 

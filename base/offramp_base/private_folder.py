@@ -11,6 +11,9 @@ from typing import Final
 
 from offramp_base.errors import OfframpError
 
+ROOTS_FOLDERS: Final = "OFFRAMP_ROOTS_FOLDERS"
+"""Variable of processes in a user namespace: folders above the caches that belong to root outside."""
+_UID_MAP: Final = Path("/proc/self/uid_map")
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -96,10 +99,33 @@ def check_way(path: Path) -> None:
     """
     for parent in path.absolute().parents:
         status = parent.stat()
-        if status.st_uid not in (0, os.geteuid()):
+        if status.st_uid not in (0, os.geteuid()) and not _was_roots(parent, status.st_uid):
             raise OfframpError(f"{path}: refused: {parent} belongs to user {status.st_uid}")
         if status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX:
             raise OfframpError(f"{path}: refused: other users may write {parent}")
+
+
+def _was_roots(folder: Path, owner: int) -> bool:
+    """Whether this is a user namespace, to which the folder's owner has no number, and it was root's outside."""
+    if str(folder) not in os.environ.get(ROOTS_FOLDERS, "").split(os.pathsep):
+        return False
+    nobody = int(Path("/proc/sys/kernel/overflowuid").read_text())
+    return owner == nobody and _UID_MAP.read_text().split() != ["0", "0", str(2**32 - 1)]
+
+
+def remember_roots_folders() -> None:
+    """Before a user namespace is entered, where root is nobody: which folders above the caches are root's.
+
+    Processes that this one starts are told by a variable, and believe it in a user namespace alone.
+    """
+    try:
+        ends = [user_cache(), Path(gettempdir(), "any")]
+    except NoHomeFolder:
+        return
+    folders = {parent for end in ends for parent in end.absolute().parents if parent.exists()}
+    known = sorted(str(folder) for folder in folders if folder.stat().st_uid == 0)
+    if known and os.pathsep not in "".join(known):
+        os.environ[ROOTS_FOLDERS] = os.pathsep.join(known)
 
 
 def make_private(folder: Path) -> None:

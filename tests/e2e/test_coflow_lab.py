@@ -8,6 +8,7 @@ which queue holds in every attempt. Blind to hardware: one clock, one kernel, a 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ pytest.importorskip("torch")
 
 from offramp_base import OfframpError
 from offramp_cli.app import app
-from offramp_sim.hermod.lab import LabScenario
+from offramp_sim.hermod.lab import LabScenario, measure
 
 RANKS, BUSY_S = 4, 0.4
 ATTEMPTS = 3
@@ -152,7 +153,23 @@ def test_bad_input_is_refused_before_the_work(words, message, tmp_path, monkeypa
     assert str(caught.value) == message
 
 
-def test_without_root_one_line_says_so(monkeypatch):
+def test_without_namespaces_one_line_says_so(monkeypatch, tmp_path):
+    refusing = tmp_path / "unshare"
+    refusing.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2; exit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for user, message in ((0, "network namespaces: "), (1000, "network namespaces without root: ")):
+        monkeypatch.setattr("os.geteuid", lambda user=user: user)
+        with pytest.raises(OfframpError, match=f"^{message}unshare failed: Operation not permitted$"):
+            CliRunner().invoke(app, ["hermod", "demo"], catch_exceptions=False)
+
+
+@pytest.mark.slow
+def test_without_root_a_user_namespace_will_do(monkeypatch):
+    """The parent takes itself for an ordinary user, so that unshare(1) maps it; the child is root in there."""
+    namespaces.require()
     monkeypatch.setattr("os.geteuid", lambda: 1000)
-    with pytest.raises(OfframpError, match="network namespaces need root"):
-        CliRunner().invoke(app, ["hermod", "demo"], catch_exceptions=False)
+    result = measure(LabScenario(2, busy_s=0.1))
+    assert sum(count for _, count in result.sent.values()) > sum(result.rank_bytes) / 2 > 0
+    assert [set(each) for each in result.rounds] == [set(KINDS)]
+    assert result.scenario == LabScenario(2, busy_s=0.1)

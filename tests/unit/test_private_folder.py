@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from offramp_base import private_folder
 from offramp_base.errors import OfframpError
 from offramp_base.native.cache import ObjectCache
 from offramp_base.private_folder import NoHomeFolder, make_cache, user_cache, user_folder
@@ -88,3 +89,30 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
         make_cache(tmp_path / "file" / "offramp")
     assert str(tmp_path / "file") in str(caught.value)
     assert "Not a directory: set XDG_CACHE_HOME to a folder of yours" in str(caught.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_in_a_user_namespace_folders_of_root_are_remembered(tmp_path, monkeypatch):
+    """The owner of a folder above is nobody there, be it root or another user: what was seen outside decides."""
+    above = tmp_path / "home"
+    cache = above / "cache"
+    cache.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.delenv(private_folder.ROOTS_FOLDERS, raising=False)
+    private_folder.remember_roots_folders()
+    remembered = os.environ[private_folder.ROOTS_FOLDERS]
+    nobody = int(Path("/proc/sys/kernel/overflowuid").read_text())
+    os.chown(above, nobody, -1)
+    with pytest.raises(OfframpError, match=f"{above} belongs to user {nobody}"):  # nobody without a user namespace
+        private_folder.check_way(cache)
+    inside = tmp_path / "uid_map"
+    inside.write_text("0 1000 1\n")
+    monkeypatch.setattr(private_folder, "_UID_MAP", inside)
+    private_folder.check_way(cache)
+    os.chown(above, 1234, -1)  # another user, who has a number here
+    with pytest.raises(OfframpError, match=f"{above} belongs to user 1234"):
+        private_folder.check_way(cache)
+    os.chown(above, nobody, -1)
+    monkeypatch.setenv(private_folder.ROOTS_FOLDERS, remembered.replace(str(above), str(tmp_path / "other")))
+    with pytest.raises(OfframpError, match=f"{above} belongs to user {nobody}"):
+        private_folder.check_way(cache)

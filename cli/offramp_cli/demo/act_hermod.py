@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Act ``hermod``: tokens, activations and gradients at once, in one queue and by priority, through the P4 switch.
 
-Without root they are modelled as flows.
+Where namespaces cannot be made they are modelled as flows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from offramp.report.units import duration
 from offramp_base import OfframpError
 from offramp_sim.hermod.lab import LabScenario, measure
 from offramp_sim.hermod.lab.modelled import model
-from offramp_sim.hermod.lab.namespace import require
+from offramp_sim.hermod.lab.namespace import launcher
 
 if TYPE_CHECKING:
     from offramp_cli.demo.acts import Scene
@@ -52,7 +52,7 @@ def lacking(mode: str) -> str:
     if mode == "sockets":
         return "no namespaces were wanted (--mode sockets)"
     try:
-        require()
+        launcher()
     except OfframpError as error:
         return str(error)
     return ""

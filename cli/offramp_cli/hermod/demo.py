@@ -36,7 +36,7 @@ class AbuseSettings:
     "offramp_sim.hermod.lab:LabScenario", AbuseSettings, Plotted, example="hermod demo --ranks 4 --rate 10mbit --json -"
 )
 def demo(scenario: LabScenario, abuse: AbuseSettings, outputs: Plotted) -> None:
-    """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue; needs root.
+    """Send gradients, activations and tokens together through p4/hermod, by priority and in one queue.
 
     Each rank sends over TCP with a DSCP for each priority; the switch's ports are rate-limited and serve their queues
     strictly. With --abuse, another host floods the ranks meanwhile, once while the switch does not know the job's ports

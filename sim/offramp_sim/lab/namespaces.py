@@ -24,6 +24,7 @@ from offramp_base.ending.owner import owner_of
 from offramp_base.errors import OfframpError
 from offramp_base.ethtool import send_as_on_a_line
 from offramp_base.iproute import enter_namespace
+from offramp_base.private_folder import remember_roots_folders
 
 if TYPE_CHECKING:
     from offramp.fabric import Fabric
@@ -43,6 +44,8 @@ def unshare(*, user: bool) -> None:
         OfframpError: the kernel refuses.
     """
     uid, gid = os.geteuid(), os.getegid()
+    if user:
+        remember_roots_folders()
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET | (_CLONE_NEWUSER if user else 0)):
         which = "network namespaces without root" if user else "network namespaces (need root)"
         raise OfframpError(f"{which}: {os.strerror(ctypes.get_errno())}; the mode sockets needs no rights")

@@ -93,7 +93,7 @@ def test_coflows_are_modelled_where_namespaces_are_missing(monkeypatch: pytest.M
         raise OfframpError("network namespaces need root")
 
     assert "sockets" in act_hermod.lacking("sockets")
-    monkeypatch.setattr(act_hermod, "require", refuse)
+    monkeypatch.setattr(act_hermod, "launcher", refuse)
     assert act_hermod.lacking("auto") == "network namespaces need root"
     outcome = act_hermod.of_models(
         {act_hermod.ONE_QUEUE: 0.4, act_hermod.BY_PRIORITY: 0.1}, "network namespaces need root"

@@ -15,7 +15,7 @@ from offramp_base.lazy import face
 if TYPE_CHECKING:
     from offramp_sim.hermod.lab.experiment import LabResult as LabResult
     from offramp_sim.hermod.lab.experiment import abuses as abuses
-    from offramp_sim.hermod.lab.experiment import measure as measure
+    from offramp_sim.hermod.lab.measuring import measure as measure
     from offramp_sim.hermod.lab.scenario import LabScenario as LabScenario
 else:
     __getattr__, __dir__, __all__ = face(
@@ -24,6 +24,6 @@ else:
             "LabResult": "offramp_sim.hermod.lab.experiment",
             "LabScenario": "offramp_sim.hermod.lab.scenario",
             "abuses": "offramp_sim.hermod.lab.experiment",
-            "measure": "offramp_sim.hermod.lab.experiment",
+            "measure": "offramp_sim.hermod.lab.measuring",
         },
     )

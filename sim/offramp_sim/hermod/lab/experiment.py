@@ -6,7 +6,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +13,7 @@ from offramp.hermod.dscp import CODES
 from offramp.hermod.queues import CONTROL
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
-from offramp_base.extras import needs
 from offramp_sim.hermod.lab.abuser import Abuser, Signals
-from offramp_sim.hermod.lab.namespace import require
 from offramp_sim.hermod.lab.rank import RankInstructions, priorities, rank_work
 from offramp_sim.hermod.lab.scenario import KINDS, Abuse, LabScenario
 from offramp_sim.hermod.lab.switch import LabSwitch
@@ -108,15 +105,12 @@ def abuses(alone: LabResult, lowest_percent: int) -> list[Abuse]:
     return [abuse(dscp, member=member, guarded=guarded) for dscp, member in kinds for guarded in (False, True)]
 
 
-def measure(scenario: LabScenario) -> LabResult:
-    """Run a scenario in network namespaces on this machine.
+def measure_here(scenario: LabScenario) -> LabResult:
+    """Run a scenario in namespaces that this process makes, which has the right to.
 
     Raises:
-        OfframpError: no right to make namespaces, no PyTorch, something failed, or bytes arrived wrong.
+        OfframpError: something failed, or bytes arrived wrong.
     """
-    require()
-    if find_spec("torch") is None:
-        raise OfframpError(f"a run of processes {needs('torch')}")
     from offramp.workers.processes import run_workers
 
     marks, abuse, abused = priorities(scenario), scenario.abuse, 0

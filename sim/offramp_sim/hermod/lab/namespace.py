@@ -17,18 +17,24 @@ from offramp_base.ethtool import send_as_on_a_line
 
 _CLONE_NEWNET: Final = 0x40000000
 _APPEARS_S: Final = 30.0
+_PROBE: Final = ("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
 
 
-def require() -> None:
-    """Check that this process may create namespaces.
+def launcher() -> list[str]:
+    """Words before a command that is to make namespaces: none for root, those of a user namespace for others.
 
     Raises:
-        OfframpError: not root, or no iproute2.
+        OfframpError: no iproute2 or util-linux, or the kernel grants neither.
     """
-    if os.geteuid() != 0:
-        raise OfframpError("network namespaces need root")
-    if shutil.which("ip") is None:
-        raise OfframpError("network namespaces: no ip on PATH; it comes with iproute2")
+    for tool, package in (("ip", "iproute2"), ("unshare", "util-linux")):
+        if shutil.which(tool) is None:
+            raise OfframpError(f"network namespaces: no {tool} on PATH; it comes with {package}")
+    words = [] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user"]
+    probe = subprocess.run([*words, "unshare", "--net", *_PROBE], check=False, capture_output=True, text=True)
+    if probe.returncode:
+        reason = (probe.stderr.strip().splitlines() or ["the kernel refuses them"])[-1].removeprefix("unshare: ")
+        raise OfframpError(f"network namespaces{' without root' if words else ''}: {reason}")
+    return words
 
 
 def enter_new() -> None:

@@ -52,7 +52,7 @@ def _count(port: Port) -> None:
             return
         if any(events & select.POLLOUT for events in ready.values()):
             port.flush()
-        received += len(port.receive())
+        received += sum(map(len, port.receive()))
         if received - reported >= ACKNOWLEDGED or (received > reported and not ready):
             reported = received
             port.send(report(received))

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from frames import arrived
 from offramp.switchgnn.compiled_worker import CompiledWorker
 from offramp.switchgnn.worker_library import available
 from offramp_base.errors import OfframpError
@@ -50,7 +51,8 @@ def switch_of(ports: dict[int, Port], job: GraphPlans) -> Iterator[None]:
                 port.rest()
             for descriptor, _ in poll.poll(50):
                 number = owners[descriptor]
-                batch = ports[number].receive()
+                if not len(batch := arrived(ports[number])):
+                    continue
                 batch.ports[:] = number
                 out = reference.process(batch)
                 for other, port in ports.items():

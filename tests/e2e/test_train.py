@@ -225,6 +225,28 @@ def test_acknowledged_sums_are_the_same_sums(network: dict, tmp_path: Path) -> N
         assert acknowledged["bytes_down"] == quiet["bytes_down"]
 
 
+@pytest.mark.slow
+@pytest.mark.p4
+@pytest.mark.parametrize("faults", [{}, {"loss": 0.05, "duplicate": 0.05, "retry": 0.05}], ids=["marks", "faults"])
+def test_a_switch_that_marks_all_packets_changes_times_alone(faults: dict, tmp_path: Path) -> None:
+    """With acknowledgements and without: the marks slow the workers down, and every sum stays what it was."""
+    from offramp.p4src import p4_text
+    from offramp_p4 import EmbeddedSwitch
+
+    info, program = tmp_path / "none.txtpb", tmp_path / "marking.p4"
+    info.write_bytes(b"")  # the embedded switch describes its program itself
+    program.write_text(p4_text("switchgnn/v1model.p4", {"ECN_DEPTH": 0}))
+    with EmbeddedSwitch(None, [1, 2, 3]) as switch:
+        ports = ",".join(f"{n}@{s}" for n, s in zip(switch.port_numbers, switch.port_specs, strict=True))
+        live = {"switch": switch.address, "ports": ports, "p4info": info, "device_config": program}
+        options = {"epochs": 2, "memory": "8KB"}
+        marked = [run(tmp_path, "switch", acks=acks, **options, **live, **faults) for acks in (False, True)]
+    plain = run(tmp_path, "p2p", codec="fixed", **options)
+    for each in marked:
+        assert losses(each).tolist() == losses(plain).tolist()
+        assert each["test_accuracy"] == plain["test_accuracy"]
+
+
 def _no_times() -> dict[str, None]:
     return dict.fromkeys(("seconds", "communication_seconds", "reduction_seconds", "processor_seconds"))
 

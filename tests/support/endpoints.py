@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -62,3 +63,11 @@ def view(size: int, seed: int | None = None) -> memoryview:
     if seed is None:
         return memoryview(bytearray(size))
     return memoryview(np.random.default_rng(seed).bytes(size))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for what follows soon, such as callbacks: a future wakes who waits for it before it calls back."""
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)

@@ -95,13 +95,21 @@ def programs(group: Group, item: tuple[list[str], list[int]], report: Report) ->
     return wrong
 
 
-def recipe(group: Group, item: tuple[str, str, dict[str, Any] | None, str], report: Report) -> list[str]:
-    """A program of :mod:`torch_recipes`, whose tensors go to a file for each rank; who carried out what on rank 0."""
-    name, which, settings, folder = item
-    with backend(group, which, settings):
-        torch.save(torch_recipes.RECIPES[name](1), f"{folder}/rank{group.rank}.pt")
-        done = [totals(each.recorder) for each in every]
-        return sorted({f"{by} {kind}" for each in done for by, kinds in each.items() for kind in kinds})
+def recipe(
+    group: Group, item: tuple[str, dict[str, tuple[str, dict[str, Any] | None]], str], report: Report
+) -> dict[str, list[str]]:
+    """A program of :mod:`torch_recipes` on each of some backends, one after the other in the same processes.
+
+    Its tensors go to a file for each backend and rank; returns who carried out what on rank 0, by backend.
+    """
+    name, backends, folder = item
+    counted = {}
+    for label, (which, settings) in backends.items():
+        with backend(group, which, settings):
+            torch.save(torch_recipes.RECIPES[name](1), f"{folder}/{label}-rank{group.rank}.pt")
+            done = [totals(each.recorder) for each in every]
+            counted[label] = sorted({f"{by} {kind}" for each in done for by, kinds in each.items() for kind in kinds})
+    return counted
 
 
 @OFFLOADS.register("counting")

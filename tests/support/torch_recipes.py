@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -19,6 +20,11 @@ import torch.distributed as dist
 from torch import nn
 
 from offramp.hermod.pipeline import PipelineStep, order
+
+
+def _without_wandb() -> None:
+    """Keep megatron-core from importing it where it is installed: that takes three quarters of its import's time."""
+    sys.modules.setdefault("wandb", None)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
@@ -42,6 +48,7 @@ def _batch(step: int, seed: int) -> torch.Tensor:
 
 def megatron(seed: int) -> list[torch.Tensor]:
     """megatron-core: tensor-parallel layers under its DistributedDataParallel, whose buffers are whole or sharded."""
+    _without_wandb()
     from megatron.core import parallel_state
     from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
     from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
@@ -115,6 +122,7 @@ class _Stage(nn.Module):
 
 def megatron_pipeline(seed: int) -> list[torch.Tensor]:
     """megatron-core's 1F1B schedules, plain and interleaved, whose order is that of :mod:`offramp.hermod.pipeline`."""
+    _without_wandb()
     from megatron.core import parallel_state
     from megatron.core.pipeline_parallel import get_forward_backward_func
     from megatron.core.transformer.transformer_config import TransformerConfig
@@ -163,9 +171,7 @@ def deepspeed(seed: int) -> list[torch.Tensor]:
     """DeepSpeed's engine with ZeRO's stages 0 to 3."""
     os.environ |= {"DS_ACCELERATOR": "cpu", "LOCAL_RANK": str(dist.get_rank())}
     import deepspeed as ds
-    from deepspeed.comm import comm
 
-    comm.cdb = None  # it belongs to the default group before
     ds.init_distributed(dist_backend=dist.get_backend(), verbose=False)
     values = []
     for stage in range(4):
@@ -222,9 +228,11 @@ def torchtitan(seed: int) -> list[torch.Tensor]:
 RECIPES: dict[str, Callable[[int], list[torch.Tensor]]] = {
     each.__name__: each for each in (megatron, megatron_pipeline, deepspeed, torchtitan)
 }
-PACKAGES = {
-    "megatron": "megatron.core",
-    "megatron_pipeline": "megatron.core",
-    "deepspeed": "deepspeed",
-    "torchtitan": "torchtitan",
+_MEGATRON = ("megatron-core==0.16.1",)
+PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "megatron": ("megatron", _MEGATRON),
+    "megatron_pipeline": ("megatron", _MEGATRON),
+    "deepspeed": ("deepspeed", ("deepspeed==0.19.8", "hjson", "py-cpuinfo", "msgpack", "einops", "ninja")),
+    "torchtitan": ("torchtitan", ("torchtitan==0.3.0", "spmd_types==0.2.3", "tyro", "docstring-parser", "typeguard")),
 }
+"""By program the module that it imports, and what brings it, dependencies of this project's environment apart."""

@@ -50,7 +50,7 @@ class ExchangeProtocol:
 
 
 def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: ExchangeProtocol) -> int:
-    """Fill the engine's arrays; returns the largest number of packets that one event may create."""
+    """Fill the engine's arrays; returns the largest number of blocks that one event's packets may begin."""
     for context in machine.contexts:
         context.data_bytes = wire_bytes(frame_bytes(plan.lanes // LANES))
     blocks, chunks, hosts, leaves = plan.blocks, plan.chunks, topology.hosts, topology.leaves
@@ -108,7 +108,8 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
         context.on_demand = on_demand
     fan_out = int(need.max(initial=0))
-    return max(fan_out, hosts, _most_fetches(plan, hosts))
+    # Copies go to as many ports; what a host asks for goes out by one.
+    return max(fan_out, hosts, _most_fetches(plan, hosts) // at.BLOCK_SLOTS + 2)
 
 
 def _most_fetches(plan: Plan, hosts: int) -> int:

@@ -44,6 +44,8 @@ PACKET_BYTES: Final = 32
 BLOCK_BYTES: Final = 256
 BLOCK_MASK: Final = BLOCK_BYTES - 1
 BLOCK_SLOTS: Final = BLOCK_BYTES // PACKET_BYTES - 1
+MOST_EVENTS: Final = 16
+"""More than one event schedules: it drops one packet of a flow at most."""
 
 
 class PortRecord(Record):
@@ -252,7 +254,7 @@ class PartitionState(Calendar):
     retired: int  # blocks whose last packets are being served
     fresh: int  # blocks never used
     blocks_left: int
-    margin: int  # packets and events that one event may make
+    margin: int  # blocks that the packets of one event may begin
 
     host_count: int  # number of hosts; switches are the nodes after them, leaves first
     leaf_count: int

@@ -64,7 +64,7 @@ class NetworkPartition(RecordArrays[at.PartitionState]):
     def reserve(self) -> None:
         """Double the room if it is short, to at least the need of one event."""
         context = self.fields
-        needed = context.heap_used + context.margin
+        needed = context.heap_used + at.MOST_EVENTS
         if needed > context.heap_size:
             self.give(at.PartitionState.heap, _longer(self[at.PartitionState.heap], needed))
             context.heap_size = len(self[at.PartitionState.heap])

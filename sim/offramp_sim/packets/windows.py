@@ -7,7 +7,7 @@ from offramp_base.native.subset import native
 from offramp_sim.packets.arrivals import PORT_BITS, gather, take
 from offramp_sim.packets.events import schedule_item, take_event
 from offramp_sim.packets.hosts import start_flow, wake
-from offramp_sim.packets.layout import HALF, LOW, NEVER_PS, PacketRecord, PartitionState
+from offramp_sim.packets.layout import HALF, LOW, MOST_EVENTS, NEVER_PS, PacketRecord, PartitionState
 from offramp_sim.packets.queues import free_retired, head_time
 from offramp_sim.packets.rounds import receive, time_out
 from offramp_sim.packets.switches import switched
@@ -16,7 +16,7 @@ from offramp_sim.packets.switches import switched
 @native
 def has_room(ctx: PartitionState) -> bool:
     """Whether there is room for all packets and events that one event may create."""
-    return ctx.blocks_left >= ctx.margin and ctx.heap_used + ctx.margin <= ctx.heap_size
+    return ctx.blocks_left >= ctx.margin and ctx.heap_used + MOST_EVENTS <= ctx.heap_size
 
 
 @native

@@ -6,10 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from offramp.p4src import p4_source
 from offramp.switchgnn.wire import LANES, NO_ID, SWITCHGNN, build_frames
 from offramp_base.wire.ethernet import ipv4_checksum
+from offramp_p4 import make_switch
+from offramp_p4.frontend import load
+from offramp_sim.switchgnn import direct
 from offramp_sim.switchgnn.jobs import six_vertices
 from switchgnn_senders import from_senders
+from switchgnn_soak import SIZES
 
 pytestmark = pytest.mark.p4
 
@@ -107,3 +112,14 @@ def test_the_only_contribution_carries_its_own_mark(make_target) -> None:
     target.set_round(1)
     ((_, out),) = send(target, frame(1, src_id=0, ecn=1))
     assert SWITCHGNN.decode(out[34:])["ecn"] == 1
+
+
+@pytest.mark.parametrize(("depth", "mark"), [(0, 1), (1, 0)])
+def test_features_that_join_a_queue_of_the_depth_are_marked(depth: int, mark: int) -> None:
+    """The queue is empty. At depth 0 all features are marked, as in the end-to-end test of training under marks."""
+    job = six_vertices([[(0, 3)]])
+    switch = make_switch(load(p4_source("switchgnn/v1model.p4"), defines={**SIZES, "ECN_DEPTH": str(depth)}), "python")
+    direct.load(switch, job.plans, job.ports)
+    switch.registers["SwitchGnnIngress.round.current"].write(0, 1)
+    ((_, out),) = send(switch, frame(1, src_id=0))
+    assert SWITCHGNN.decode(out[34:])["ecn"] == mark

@@ -23,6 +23,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.packets import ExchangeProtocol, LinkProperties, leaf_spine, star
 from offramp_sim.packets.exchange import ACKS
 from offramp_sim.packets.flows import all_to_all, background, balanced, flows, mean_hadoop_bytes
+from offramp_sim.packets.layout import PACKET_BYTES
 from offramp_sim.packets.simulate import simulate
 from offramp_sim.slot.host_based import HOST_PACKET_BYTES, bns_gcn
 from offramp_sim.slot.ports import PACKET_WIRE_BYTES, StarFabric, exchange_trace
@@ -174,6 +175,18 @@ def test_strawman_of_leaves_ends_where_ports_drop(limit):
         leaf_spine(4, 2, 2, LinkProperties(buffer_bytes=20_000)), plan, protocol=replace(QUIET, aggregators=limit)
     )
     assert run.dropped > 0 < run.fetches
+
+
+def test_what_a_host_might_ask_for_takes_no_more_memory_than_its_packets():
+    """Nothing is lost here; room is kept for the longest list of missing features, which leaves by one port."""
+    boundary, chunks = random_boundary(3, workers=4), 255
+    plan = make_plan(boundary, chunks, boundary.B * chunks * 128)
+    (block,) = plan.blocks
+    most = np.bincount(block.owner, block.need).max() * chunks
+    run = simulate(star(4, LinkProperties(10**11, 10**6)), plan, protocol=ExchangeProtocol(acks="none", control=False))
+    assert run.fetches == 0
+    assert most > 5_000
+    assert run.state_bytes < 3 * PACKET_BYTES * most + 2**20
 
 
 def test_passes_at_a_finite_rate_delay_the_results():

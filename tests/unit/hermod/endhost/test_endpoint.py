@@ -10,7 +10,7 @@ from concurrent.futures import wait
 import numpy as np
 import pytest
 
-from endpoints import SECONDS, endpoints, view
+from endpoints import SECONDS, endpoints, until, view
 from offramp.hermod.endhost import Priorities, Tuning
 from offramp.hermod.factors import CType, Factors
 from offramp.workers.address import local_address
@@ -88,6 +88,7 @@ def test_an_urgent_coflow_overtakes_one_that_is_held_back():
         low[1].add_done_callback(lambda _: order.append("low"))
         go_on.set()
         assert not wait([*low, *high, *gate], SECONDS).not_done
+        until(lambda: len(order) == 2)
         assert order == ["high", "low"]
         assert target == view(size, 1)
 

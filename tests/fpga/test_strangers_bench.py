@@ -20,7 +20,6 @@ from offramp_sim.rtl.build import missing
 
 pytestmark = pytest.mark.rtl
 FOLDER = Path(__file__).parents[2] / "examples" / "rtl"
-PROGRAMS = ("sh", "iverilog", "vvp", "perl", "make", "g++", "c++", "ar", "as", "ld", "ccache", "rm", "cat", "uname")
 ENGINES = ("reduce", "ebs_lookup", "kvs_lookup", "p2p_dma", "path_router", "quantpack")
 
 
@@ -28,15 +27,17 @@ def run(engine: str, simulator: str, out: Path, program: Path = FOLDER / "run.py
     """What the bench says, in an environment that is not activated: no ``python`` is on its path."""
     if lacking := missing(simulator):
         pytest.skip(f"{simulator} needs {lacking}")
-    words = out / "path"
-    words.mkdir(parents=True)
-    for name in PROGRAMS:
-        if path := shutil.which(name):
-            (words / name).symlink_to(path)
+    programs = out / "programs"
+    programs.mkdir()
+    for folder in map(Path, os.environ["PATH"].split(os.pathsep)):
+        for path in folder.iterdir() if folder.is_dir() and folder != Path(sys.executable).parent else ():
+            if path.name != "python" and not (programs / path.name).is_symlink():
+                (programs / path.name).symlink_to(path)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" or python == sys.executable}
+    variables |= {"OUT": str(out), "PATH": str(programs)}
     done = subprocess.run(
-        [python, str(program), engine, simulator], cwd=out,
-        capture_output=True, text=True, check=False, env=variables | {"OUT": str(out), "PATH": str(words)}, timeout=600,
+        [python, str(program), engine, simulator],
+        cwd=out, env=variables, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     return done.stdout + done.stderr
 

@@ -27,7 +27,8 @@ def install(wheel: Path, folder: Path, extra: str = "") -> Path:
     """
     python = os.environ.get("OFFRAMP_WHEEL_PYTHON", sys.executable)
     subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
-    pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", f"{wheel}[{extra}]" if extra else wheel]
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
+    pip = [str(folder / "venv/bin/python"), "-m", "pip", "install", "--quiet", wanted]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"pip cannot install: {done.stderr.strip().splitlines()[-1]}")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One test per engine of ``fpga/rtl``, each against the engine's model, with random stalls everywhere; see ``run.py``.
 
+Inputs of a channel that is not valid have no value: X with Icarus, random bits with Verilator.
+
 Streams and registers are cocotbext-axi's. Its memories expect AXI IDs, which the engines do not have, so memory is
 :class:`offramp_sim.rtl.models.memory.AxiMemory`.
 """
@@ -22,6 +24,7 @@ from offramp.leo.functions import reduce as sums
 from offramp.leo.memory import HostMemory
 from offramp.sylvie import model
 from offramp_sim.rtl.models.memory import AxiMemory
+from offramp_sim.rtl.models.streams import forget_while_idle
 
 BASE = 0x1_0000_0000
 dice = random.Random(1)
@@ -45,7 +48,12 @@ class Engine:
         """A driver of a stream that is idle now and then."""
         driver = AxiStreamSource(AxiStreamBus.from_prefix(self.dut, name), self.dut.clk, self.dut.rst)
         driver.set_pause_generator(stalls())
+        forget_while_idle(self.dut, f"{name}_t")
         return driver
+
+    def memory(self, name, size, **options):
+        """Memory that stalls now and then, behind a port."""
+        return AxiMemory(self.dut, name, size, stall=0.3, **options)
 
     def sink(self, name="m_axis"):
         """A receiver of a stream that is not ready now and then."""
@@ -107,10 +115,7 @@ async def kvs_lookup(dut):
     known = [dice.getrandbits(63) for _ in range(80)]
     for key in known:
         index.insert(key, dice.getrandbits(63) + 1)
-    ports = [
-        AxiMemory(dut, f"m_axi_{n}", table.size, base=BASE, latency=dice.randrange(1, 20), stall=0.3, seed=n)
-        for n in (0, 1)
-    ]
+    ports = [engine.memory(f"m_axi_{n}", table.size, base=BASE, latency=dice.randrange(1, 20), seed=n) for n in (0, 1)]
     for port in ports:
         port.content[:] = table.read(0, table.size)
     await engine.start(BASE_LOW=0, BASE_HIGH=BASE >> 32, MASK=buckets - 1)
@@ -136,8 +141,7 @@ async def ebs_lookup(dut):
     shared = bytearray(memory.view)
     names = ("volumes", "entries", "addresses")
     ports = [
-        AxiMemory(dut, f"m_axi_{name}", 0, base=BASE, latency=7, stall=0.3, seed=n, content=shared)
-        for n, name in enumerate(names)
+        engine.memory(f"m_axi_{name}", 0, base=BASE, latency=7, seed=n, content=shared) for n, name in enumerate(names)
     ]
     places = {"VOLUMES": layout.volumes, "ENTRIES": layout.blocks_at, "ADDRESSES": layout.addresses_at}
     await engine.start(BASE_LOW=0, BASE_HIGH=BASE >> 32, SEGMENTS=layout.segments, **places)
@@ -158,8 +162,7 @@ async def p2p_dma(dut):
     engine, beat, size = Engine(dut), len(dut.s_axis_tkeep), 4096
     source, sink = engine.source(), engine.sink()
     memories = [
-        AxiMemory(dut, f"m_axi_{name}", size, latency=5, stall=0.3, seed=n)
-        for n, name in enumerate(("host", "acc", "nic"))
+        engine.memory(f"m_axi_{name}", size, latency=5, seed=n) for n, name in enumerate(("host", "acc", "nic"))
     ]
     models = []
     for memory in memories:

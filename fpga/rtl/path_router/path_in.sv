@@ -38,7 +38,7 @@ module path_in #(
 
   assign to_data  = beat;
   assign to_valid = valid ? way : 4'b0;
-  assign ready    = way == 0 || (way & to_ready) != 0;
+  assign ready    = valid && (way == 0 || (way & to_ready) != 0);  // no destination without a beat
   assign refused  = valid && last && way == 0;
 
   always @(posedge clk) begin

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
-from xml.etree.ElementTree import Element, ElementTree, SubElement, indent
+from xml.etree.ElementTree import Element, ElementTree, SubElement, indent, tostring
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from offramp.fpga.ipxact import PackagedModule, buses, identity, port_bits, sources, write_component
 from offramp.fpga.kernels import CONTROL, SHELL, Argument, arguments
@@ -26,6 +28,7 @@ def write_packages(kernels: Mapping[str, Mapping[str, int]], cores: Iterable[str
     """Write a folder ``ip/MODULE`` for each kernel and core: ``component.xml``, sources, of kernels ``kernel.xml``.
 
     ``component.xml`` is IEEE 1685-2009, which Vivado reads; ``component-2014.xml`` says the same by IEEE 1685-2014.
+    ``ip/MODULE.xo`` is a kernel's folder as v++ takes it.
 
     Args:
         kernels: engines behind a shell, with their parameters; ``NAME_kernel.sv`` lies in the folder.
@@ -44,6 +47,7 @@ def write_packages(kernels: Mapping[str, Mapping[str, int]], cores: Iterable[str
         memories = {each.name: each.port for each in arguments(inner) if each.port}
         written += _write(top, outer, words, memories, _sources((name, SHELL), folder))
         written.append(_write_kernel(top.stem, outer, arguments(inner), folder / "ip" / top.stem / "kernel.xml"))
+        written.append(_write_object(folder / "ip" / top.stem))
     for name in cores:
         top = folder / f"{name}_core.v"
         registers = register_map(f"{name}_regs").registers
@@ -110,3 +114,26 @@ def _write_kernel(name: str, interface: Interface, words: Sequence[Argument], pa
     indent(root)
     ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
     return path
+
+
+def _write_object(package: Path) -> Path:
+    """Archive a kernel's folder: ``xo.xml`` says where its IP-XACT package and its ``kernel.xml`` lie.
+
+    Vitis' own tool is ``package_xo``; the format is in none of its manuals. What is here is what other programs read.
+    """
+    name = package.name
+    home = f"ip_repo/{re.sub(r'[:.]', '_', identity(name))}"
+    root = Element("root", versionMajor="1", versionMinor="0")
+    kernel = SubElement(SubElement(root, "Kernels"), "Kernel", Name=name, Dir=name, IP=home, Type="rtl")
+    flows = SubElement(kernel, "SupportedFlows")
+    for flow in ("hw_emu", "hw"):  # sw_emu needs a C model
+        SubElement(flows, "SupportedFlow").text = flow
+    indent(root)
+    members = {"xo.xml": tostring(root, encoding="utf-8", xml_declaration=True)}
+    members[f"{name}/kernel.xml"] = (package / "kernel.xml").read_bytes()
+    files = [package / "component.xml", *sorted((package / "src").iterdir())]
+    members |= {f"{home}/{path.relative_to(package)}": path.read_bytes() for path in files}
+    with ZipFile(package.with_suffix(".xo"), "w", ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(ZipInfo(member), content, ZIP_DEFLATED)  # without a time: the same from the same sources
+    return package.with_suffix(".xo")

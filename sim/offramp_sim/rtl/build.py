@@ -167,7 +167,8 @@ def _verilator(design: Design, folder: Path) -> list[list[str]]:
         command += ["--vpi", "-LDFLAGS", f"-L{config.libs_dir} -lcocotbvpi_verilator"]
     if design.waves:
         command.append("--trace")
-    make = ["make", "-j2", "-f", "Vtop.mk", *_MAKE, *(["OPT_FAST=-O2"] if own else [])]
+    python = f"PYTHON3={sys.executable}"  # the wheel calls `python`, which is in activated environments only
+    make = ["make", "-j2", "-f", "Vtop.mk", *_MAKE, python, *(["OPT_FAST=-O2"] if own else [])]
     return [[*command, "public.vlt"], make]
 
 

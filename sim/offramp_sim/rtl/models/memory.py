@@ -13,7 +13,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from offramp_sim.rtl.models.streams import pauses
+from offramp_sim.rtl.models.streams import forget_while_idle, pauses
 
 OKAY, SLVERR, DECERR = 0, 2, 3
 
@@ -54,10 +54,12 @@ class AxiMemory:
             self._reads: deque[tuple[int, int, int, bool]] = deque()  # due, address, id, last
             for name in ("arready", "rvalid", "rlast"):
                 self._set(name, 0)
+            forget_while_idle(dut, f"{prefix}_r")
             cocotb.start_soon(self._serve_reads())
         if self._has("awvalid"):
             for name in ("awready", "wready", "bvalid"):
                 self._set(name, 0)
+            forget_while_idle(dut, f"{prefix}_b")
             cocotb.start_soon(self._serve_writes())
 
     def _has(self, name: str) -> bool:

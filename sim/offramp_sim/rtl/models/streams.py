@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AXI streams with idle cycles at the source and back-pressure at the sink, from a seed."""
+"""AXI streams with idle cycles at the source and back-pressure at the sink, from a seed.
+
+Fields of a channel that is not valid have no value: X with Icarus, random bits with Verilator.
+"""
 
 from __future__ import annotations
 
 import itertools
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+import cocotb
+from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink, AxiStreamSource
+
+_FIELDS: Final = ("data", "keep", "strb", "last", "id", "dest", "user", "resp")
 
 
 def pauses(seed: int, share: float) -> Iterator[bool]:
@@ -19,9 +26,30 @@ def pauses(seed: int, share: float) -> Iterator[bool]:
         yield from itertools.repeat(paused, dice.choice((1, 1, 1, 2, 3, 8)))
 
 
+def forget_while_idle(dut: Any, channel: str) -> None:
+    """Take the values of a channel's fields away whenever it is not valid; ``s_axis_t`` and ``m_axi_r`` are channels.
+
+    Their driver has to write at rising edges of ``dut.clk``.
+    """
+    names = [f"{channel}{field}" for field in _FIELDS]
+    signals = [getattr(dut, name) for name in names if hasattr(dut, name)]
+    cocotb.start_soon(_forget(dut.clk, getattr(dut, f"{channel}valid"), signals))
+
+
+async def _forget(clock: Any, valid: Any, signals: list[Any]) -> None:
+    dice = random.Random(len(signals)) if cocotb.SIM_NAME.startswith("Verilator") else None
+    while True:
+        await FallingEdge(clock)
+        if valid.value != 1:
+            for signal in signals:
+                signal.value = dice.getrandbits(len(signal)) if dice else "X" * len(signal)
+        await FallingEdge(valid)
+
+
 def source(dut: Any, prefix: str, *, idle: float = 0.0, seed: int = 1) -> AxiStreamSource:
     """Driver of ``<prefix>_tdata`` and its companions, idle for a share of the time."""
     driver = AxiStreamSource(AxiStreamBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+    forget_while_idle(dut, f"{prefix}_t")
     driver.log.setLevel("WARNING")
     if idle:
         driver.set_pause_generator(pauses(seed, idle))

@@ -133,3 +133,10 @@ def test_a_campaign_that_is_stopped_ends_no_child() -> None:
         for each in (child, process.pid):
             os.kill(each, signal.SIGCONT)
         assert process.stdout.readline().strip() == children.SURVIVED
+
+
+def test_lines_that_calls_run() -> None:
+    source = SOURCE.splitlines()
+    called = {source[line - 1].strip() for line in swap.called_lines(SOURCE)}
+    assert {"return x + 1", "return x - 1", "def inner(y):", "return x + y"} <= called
+    assert called.isdisjoint({"def helper(x):", "MADE = helper(1)", "@cache", "size = 3", "def plain(x, y=2):"})

@@ -211,4 +211,5 @@ def _compiles(text: str) -> bool:
 
 def _difference(old: str, new: str) -> tuple[str, str]:
     lines = [line for line in ndiff(old.splitlines(), new.splitlines()) if line[:2] in {"- ", "+ "}]
-    return tuple(" ".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")  # type: ignore[return-value]
+    said = {sign: filter(None, (line[2:].strip() for line in lines if line[0] == sign)) for sign in "-+"}
+    return " ".join(said["-"]), " ".join(said["+"])

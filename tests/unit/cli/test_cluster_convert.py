@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from offramp.cluster import parse_cluster
+from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
 LAB = """\
@@ -45,3 +46,13 @@ def test_the_cluster_is_all_that_is_printed(tmp_path: Path) -> None:
 def test_a_rate_that_is_given(tmp_path: Path, rate: str, bits_per_s: int) -> None:
     links = parse_cluster(run(tmp_path, "--rate", rate).stdout, "stdout").links
     assert {link.rate_bps for link in links} == {bits_per_s}
+
+
+def test_what_is_apart_is_joined_only_where_that_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "apart.clab.yml"
+    file.write_text(LAB.replace('"b:eth1", "s:e2"', '"b:eth1", "idle:e2"'))
+    apart = CliRunner().invoke(app, ["cluster", "import", "containerlab", str(file)])
+    assert isinstance(apart.exception, OfframpError)
+    joined = CliRunner().invoke(app, ["cluster", "import", "containerlab", str(file), "--flat"])
+    assert joined.exit_code == 0
+    assert {host.name for host in parse_cluster(joined.stdout, "stdout").hosts} >= {"a", "b"}

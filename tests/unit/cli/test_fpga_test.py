@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -44,7 +43,7 @@ def test_settings_of_benches_travel_in_the_environment(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("offramp_cli.fpga.test.find_spec", lambda _: object())
     monkeypatch.setattr("offramp_cli.fpga.test.subprocess.run", run)
-    monkeypatch.setattr(os, "environ", {"HOME": "/of/someone"})
+    monkeypatch.setattr("offramp_cli.fpga.test.os", SimpleNamespace(environ={"HOME": "/of/someone"}))
     report = str(tmp_path / "c.json")
     options = ["--full", "--folder", "reduce", "--simulator", "verilator", "--waves", "always", "--coverage", report]
     for given in ([], options):

@@ -55,6 +55,12 @@ def test_epochs_and_the_best_of_them(jobs: list[GnnJob], tmp_path: Path) -> None
     assert (written["best"], written["parameters"], len(written["epochs"])) == (2, 1234, 2)
 
 
+def test_other_ranks_say_nothing(jobs: list[GnnJob], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("offramp.workers.place.leads", lambda: False)
+    assert train("--propagator", "p2p") == []
+    assert len(jobs) == 1
+
+
 def test_ranks_of_a_live_switch_know_all_ports(jobs: list[GnnJob]) -> None:
     train("--propagator", "switch", "--switch", "unix:/tmp/p4rt", "--ports", PORTS)
     links = [(3, "udp:127.0.0.1:4000"), (4, "udp:127.0.0.1:4001")]

@@ -135,6 +135,14 @@ def test_a_campaign_that_is_stopped_ends_no_child() -> None:
         assert process.stdout.readline().strip() == children.SURVIVED
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("    return x + 1", "    return x - 1"), ("@cache\n", ""), ("TABLE = [n + 1 for n in range(3)]", "TABLE = []")],
+)
+def test_what_differs_is_said_of_both_texts(old: str, new: str) -> None:
+    assert swap.difference(SOURCE, SOURCE.replace(old, new, 1)) == (old.strip(), new.strip())
+
+
 def test_lines_that_calls_run() -> None:
     source = SOURCE.splitlines()
     called = {source[line - 1].strip() for line in swap.called_lines(SOURCE)}

@@ -65,8 +65,10 @@ def test_counters_by_index(device: BfrtDevice, session: BfrtSession, monkeypatch
         device.switch.counters["pipe.I.counter"].write(index, count, 0)
     assert session.read_counter("pipe.I.counter", 3) == [4, 0, 1 << 31]
     assert session.read_counter("pipe.I.counter", 0) == []
-    read, told = session._connection.read, []
-    monkeypatch.setattr(session._connection, "read", lambda *asked: told or told.extend(read(*asked)) or told[2:])
+    read, entities = session._connection.read, []
+    monkeypatch.setattr(
+        session._connection, "read", lambda *asked: entities or entities.extend(read(*asked)) or entities[2:]
+    )
     assert session.read_counter("pipe.I.counter", 3) == [0, 0, 1 << 31]  # what is not told counts nothing
     with pytest.raises(OfframpError, match="an index that was not asked for"):
         session.read_counter("pipe.I.counter", 2)  # the answer to the question before holds index 2

@@ -27,10 +27,10 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """One that "runs", whose agent has died and whose switch was restarted twice."""
     monkeypatch.setattr(state, "is_process", lambda owner: owner != "4.1.x")
     (tmp_path / state.CLUSTER).write_text(CLUSTER)
-    made = Lab("small", str(tmp_path), "c.yaml", "sockets", "77.5.x", PROCESSES, ("no rates",), {"switch s": 2})
-    monkeypatch.setattr(labs, "running", lambda: [made])
-    monkeypatch.setattr(state, "running", lambda: [made])
-    return made
+    lab_state = Lab("small", str(tmp_path), "c.yaml", "sockets", "77.5.x", PROCESSES, ("no rates",), {"switch s": 2})
+    monkeypatch.setattr(labs, "running", lambda: [lab_state])
+    monkeypatch.setattr(state, "running", lambda: [lab_state])
+    return lab_state
 
 
 SHOWN = [

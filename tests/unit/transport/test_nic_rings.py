@@ -48,9 +48,9 @@ class Agent:
 
 @pytest.fixture
 def agent() -> Iterator[Agent]:
-    made = Agent()
-    with contextlib.closing(made.bell), contextlib.closing(made.theirs):
-        yield made
+    played = Agent()
+    with contextlib.closing(played.bell), contextlib.closing(played.theirs):
+        yield played
 
 
 def entry(request: int) -> Submission:

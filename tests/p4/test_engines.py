@@ -25,6 +25,7 @@ def test_every_engine_forwards(engine: str) -> None:
     switch = make_switch(load_text(PLAIN), engine, seed=3, cpu_port=64, max_passes=10)
     assert switch.process_one(5, b"frame") == [(5, b"frame")]
     assert switch.engine == ("python" if engine == "python" else "native")
+    assert switch.engine_reason == ("executes this program" if engine == "auto" else "asked for")
     assert switch.cpu_port == 64
 
 

@@ -133,3 +133,18 @@ def test_a_campaign_that_is_stopped_ends_no_child() -> None:
         for each in (child, process.pid):
             os.kill(each, signal.SIGCONT)
         assert process.stdout.readline().strip() == children.SURVIVED
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("    return x + 1", "    return x - 1"), ("@cache\n", ""), ("TABLE = [n + 1 for n in range(3)]", "TABLE = []")],
+)
+def test_what_differs_is_said_of_both_texts(old: str, new: str) -> None:
+    assert swap.difference(SOURCE, SOURCE.replace(old, new, 1)) == (old.strip(), new.strip())
+
+
+def test_lines_that_calls_run() -> None:
+    source = SOURCE.splitlines()
+    called = {source[line - 1].strip() for line in swap.called_lines(SOURCE)}
+    assert {"return x + 1", "return x - 1", "def inner(y):", "return x + y"} <= called
+    assert called.isdisjoint({"def helper(x):", "MADE = helper(1)", "@cache", "size = 3", "def plain(x, y=2):"})

@@ -203,3 +203,9 @@ def test_the_flattened_source_is_the_same_program(tmp_path: Path) -> None:
     ]
     assert tokens[0] == tokens[1]
     assert flatten(Preprocessor().run(first.source, str(file), None)) == first.source
+
+
+@pytest.mark.parametrize("method", ["Box same();", "bit<8> get();", "Box(bit<8> first);", "void put(in bit<8> x);"])
+def test_a_method_may_return_its_extern_s_own_type(method: str) -> None:
+    """A constructor has the extern's name and then a bracket; the name alone is a type."""
+    load_text(program("sm.egress_spec = 1;", top=f"extern Box {{ Box(); {method} }}"))

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from offramp_base.native.templates import Templates
+from offramp_base.native.templates import _TYPES, Templates
 from offramp_p4.frontend import load_text
 from offramp_p4.native.architecture import PacketMode, architecture
 from offramp_p4.native.v1model import module
@@ -47,3 +47,8 @@ def test_programs_with_other_layouts_share_templates(monkeypatch: pytest.MonkeyP
         assert sum(name.startswith("rt.") for name in shared) > 30
         assert shared == translated(text, None, monkeypatch)
     assert {len(each) for each in templates._known.values()} == {1}
+
+
+@pytest.mark.parametrize("bits", [1, 8, 16, 32, 64])
+def test_types_of_needed_functions_are_known_by_their_text(bits: int) -> None:
+    assert _TYPES[f"i{bits}"].width == bits

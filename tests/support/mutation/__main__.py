@@ -26,6 +26,8 @@ def mutate(
     every: Annotated[bool, typer.Option("--every", help="All modules of the product, by their nearest tests.")] = False,
     per_package: Annotated[int | None, typer.Option(help="With --every: modules of each package.", min=1)] = None,
     longest: Annotated[float, typer.Option(help="Time for a module's tests without a mutant (s).", min=1)] = 600.0,
+    unscored: Annotated[bool, typer.Option("--unscored", help="Only packages of which --progress has none.")] = False,
+    called: Annotated[bool, typer.Option("--called", help="Changes within functions only: quicker.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Leave out tests marked full.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:
@@ -35,11 +37,13 @@ def mutate(
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
     chosen = [*campaign.every(selected, per_package, seed)] if every else campaign.modules(selected)
+    if unscored:
+        chosen = campaign.unscored(chosen, progress)
     if not chosen:
         raise OfframpError(f"{selected}: no such module{'' if every else ' in targets.toml'}")
     if count:
         for module in chosen:
-            print(module.path, len(campaign.sample(module, share, most, seed)))  # noqa: T201
+            print(module.path, len(campaign.sample(module, share, most, seed, called=called)))  # noqa: T201
         return
 
     def on_verdict(verdict: campaign.Verdict, number: int, of: int) -> None:
@@ -56,6 +60,7 @@ def mutate(
         minutes=minutes,
         progress=progress,
         again=again,
+        called=called,
         on_verdict=on_verdict,
         on_skip=on_skip if every else None,
         marks=campaign.QUICK if quick else campaign.MARKS,

@@ -23,6 +23,7 @@ from typing import IO, Any
 from mutation import nearest
 from mutation.children import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
+from mutation.swap import called_lines
 from offramp_base.errors import OfframpError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -86,6 +87,12 @@ class Verdict:
     reason: str = ""
 
 
+def unscored(chosen: list[Module], progress: Path | None) -> list[Module]:
+    """The modules of packages of which no verdict is noted yet."""
+    scored = {package_of(verdict.module) for verdict in _read(progress)}
+    return [module for module in chosen if package_of(module.path) not in scored]
+
+
 def modules(selected: str = "") -> list[Module]:
     """Those of ``targets.toml`` whose path holds ``selected``."""
     groups = tomllib.loads(Path(__file__).with_name("targets.toml").read_text("utf-8"))["group"]
@@ -103,10 +110,13 @@ def reasons() -> dict[tuple[str, str, str], str]:
     return {(each["module"], each["old"], each["new"]): each["reason"] for each in survivors}
 
 
-def sample(module: Module, share: float, most: int, seed: int) -> list[Mutant]:
-    """The mutants to try, the same for the same seed."""
+def sample(module: Module, share: float, most: int, seed: int, *, called: bool = False) -> list[Mutant]:
+    """The mutants to try, the same for the same seed; with ``called`` within functions, where there are any."""
     source = (ROOT / module.path).read_text("utf-8")
     places = places_of(source)
+    if called:
+        lines = called_lines(source)
+        places = [place for place in places if place.line in lines] or places
     count = min(most, max(1, round(share * len(places))), len(places))
     chosen = sorted(random.Random(f"{seed} {module.path}").sample(places, count))
     return [mutant for mutant in (mutant_at(source, place) for place in chosen) if mutant is not None]
@@ -121,6 +131,7 @@ def run(
     minutes: float,
     progress: Path | None,
     again: bool,
+    called: bool = False,
     on_verdict: Callable[[Verdict, int, int], None],
     on_skip: Callable[[Module, str], None] | None = None,
     marks: str = MARKS,
@@ -129,6 +140,7 @@ def run(
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
 
     Args:
+        called: changes within functions only: those at import take a fresh process each.
         again: survivors without a reason are tried once more, since there may be new tests.
         on_skip: takes a module none of whose tests passes without any mutant, and what they say.
         marks: expression of markers that chooses tests.
@@ -143,7 +155,7 @@ def run(
     with _copy() as folder, ExitStack() as stack:
         servers: dict[tuple[str, ...], subprocess.Popen[str]] = {}
         for module in chosen:
-            mutants = sample(module, share, most, seed)
+            mutants = sample(module, share, most, seed, called=called)
             rest = [m for m in mutants if (module.path, m.old, m.new, m.line) not in known]
             if not rest or time.monotonic() > end:
                 continue

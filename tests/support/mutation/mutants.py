@@ -6,13 +6,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import ndiff
 
 import parso
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Example, Operator
 from cosmic_ray.plugins import get_operator, operator_names
+
+from mutation.swap import difference
 
 _LEFT_OUT = (
     "NumberReplacer",
@@ -147,7 +148,7 @@ def mutant_at(source: str, place: Place) -> Mutant | None:
     text = mutate_code(source, OPERATORS[place.operator], place.occurrence)
     if text is None or not _compiles(text) or ast.dump(ast.parse(text)) == ast.dump(ast.parse(source)):
         return None
-    old, new = _difference(source, text)
+    old, new = difference(source, text)
     return Mutant(place.operator, place.occurrence, place.line, old, new, text)
 
 
@@ -207,8 +208,3 @@ def _compiles(text: str) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def _difference(old: str, new: str) -> tuple[str, str]:
-    lines = [line for line in ndiff(old.splitlines(), new.splitlines()) if line[:2] in {"- ", "+ "}]
-    return tuple(" ".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")  # type: ignore[return-value]

@@ -7,8 +7,10 @@ afterwards; such a change needs a process that has not imported the module.
 
 from __future__ import annotations
 
+import ast
 import gc
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import ndiff
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from types import CodeType, FunctionType
 from typing import Any
@@ -20,6 +22,21 @@ Key = tuple[str, int]
 def key_of(code: CodeType) -> Key:
     """The function that a code object belongs to."""
     return code.co_qualname, code.co_firstlineno
+
+
+def difference(old: str, new: str) -> tuple[str, str]:
+    """The lines of either text that the other lacks, in one line each, without indentation."""
+    lines = list(ndiff(old.splitlines(), new.splitlines()))
+    before, after = ([line[2:].strip() for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
+    return " ".join(filter(None, before)), " ".join(filter(None, after))
+
+
+def called_lines(source: str) -> set[int]:
+    """Lines of a module that run when its functions are called, not when it is imported."""
+    bodies = [n.body for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {
+        line for body in bodies for each in body for line in range(each.lineno, (each.end_lineno or each.lineno) + 1)
+    }
 
 
 def changed_functions(old: str, new: str) -> dict[Key, CodeType] | None:

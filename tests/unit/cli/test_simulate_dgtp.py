@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from offramp.dgtp import read_plan
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
+from offramp_cli.dgtp.simulate import PlacementSettings, _compared
 
 QUICK = ["--reliefs", "500", "--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20"]
 QUICK += ["--processes", "1"]
@@ -103,3 +105,25 @@ def test_no_baseline_that_is_shown_is_ahead_of_the_plan(setup, tmp_path):
     seconds = {name: row["oes"] for name, row in numbers["seconds"].items()}
     assert len(seconds) > 1
     assert numbers["makespan_s"] == seconds["ours"] <= min(seconds.values())
+
+
+@pytest.mark.parametrize(
+    ("edges", "within", "iterations", "others"),
+    [
+        (0, None, 100, True),
+        (100, None, 100, True),
+        (100, 0.01, 100, False),
+        (20_000, None, 50, False),
+        (10**6, 9, 3, False),
+    ],
+)
+def test_large_jobs_are_compared_in_fewer_iterations_and_policies(
+    edges: int, within: float | None, iterations: int, others: bool
+) -> None:
+    problem = SimpleNamespace(graph=SimpleNamespace(edges=range(edges)))
+    chosen = _compared(problem, PlacementSettings("x"), within)
+    assert chosen.iterations == iterations
+    rest = ("fifo", "mrtf", "omcoflow")
+    assert (chosen.policies, chosen.left_out) == ((("oes", *rest), ()) if others else (("oes",), rest))
+    asked = _compared(problem, PlacementSettings("x", iterations=7, policy=("mrtf", "oes", "mrtf")), within)
+    assert (asked.iterations, asked.policies, asked.left_out) == (7, ("mrtf", "oes"), ())

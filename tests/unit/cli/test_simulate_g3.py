@@ -42,6 +42,14 @@ def test_chosen_pipelines_repeat(tmp_path) -> None:
         texts.append(path.read_text())
     assert texts[0] == texts[1]
     assert list(json.loads(texts[0])["pipelines"]) == ["g3"]
+    assert json.loads(texts[0])["settings"]["targets"] == 7
+
+
+@pytest.mark.parametrize(("vertices", "targets"), [(240, 5), (300, 7), (30, 1)])
+def test_a_bin_is_a_sixteenth_of_a_worker_s_vertices(tmp_path, vertices: int, targets: int) -> None:
+    small = ["--graph", f"ba:n={vertices},m=4", *SMALL[2:], "--mode", "inter", "--json", str(tmp_path / "n.json")]
+    assert run(*small).exit_code == 0
+    assert json.loads((tmp_path / "n.json").read_text())["settings"]["targets"] == targets
 
 
 @pytest.mark.parametrize(

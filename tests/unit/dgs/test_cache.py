@@ -20,6 +20,7 @@ def test_a_cache_has_as_many_rows_as_its_bytes_hold(features: int, capacity: int
 def test_a_cache_has_at_least_one_row_and_at_most_all() -> None:
     assert len(slots(9, 100, 0, 10)) == 1
     assert slots(9, 2, 0).tolist() == [*range(9)]
+    assert len(slots(200, 1 << 18, 0)) == 128  # MiB, without further settings
 
 
 def test_rows_beyond_the_cache_are_not_kept() -> None:

@@ -112,7 +112,10 @@ def test_what_is_short_is_named():
         problem(store=TaskType(1, {"cpu": 2}))
 
 
-def test_counts_cover_every_task():
+@pytest.mark.parametrize("program", [False, True])
+def test_counts_cover_every_task(program, monkeypatch):
+    if program:
+        monkeypatch.setattr(packing, "_LARGEST_TABLE", 0)
     problem = Problem(make_job("products", 6, 2, "ps").graph(4), homogeneous_testbed())
     counts = pack(problem, [2, 0, 3, 1])
     assert counts.sum(axis=0).tolist() == list(classes(problem).sizes) == [12, 6, 1]

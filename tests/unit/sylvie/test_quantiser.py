@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from offramp.sylvie import kernel, model, quantiser
 from offramp.sylvie.kernel import BITS
-from offramp.sylvie.quantiser import Codes, dequantise, quantise, row_bytes
+from offramp.sylvie.quantiser import Codes, check_array, dequantise, quantise, row_bytes
 from offramp.sylvie.streams import fractions, stream
 from offramp_base.errors import OfframpError
 
@@ -239,3 +239,16 @@ def test_no_rows():
     codes = quantise(np.zeros((3, 4), np.float32), np.zeros(0, np.int64), 4, 0)
     assert codes.packed.shape == (0, 2)
     dequantise(codes, 4, np.zeros((3, 4), np.float32), np.zeros(0, np.int64))
+
+
+def test_rows_that_machine_code_can_address() -> None:
+    whole = np.zeros((4, 6), np.float32)
+    for rows in (whole, whole[::2], whole[:, 1:4], whole[:, ::3][:, :1], whole[:0, ::2], whole[:, 2:3]):
+        check_array("x", rows)
+    odd: np.ndarray = np.ndarray((4, 1), np.float32, bytearray(128), strides=(26, 4))
+    for rows in (whole[:, ::2], whole[::-1], whole[:, ::-1], odd):
+        with pytest.raises(OfframpError, match="x: expected contiguous columns"):
+            check_array("x", rows)
+    for rows in (whole[0], whole[:, :0], whole.astype(np.float64)):
+        with pytest.raises(OfframpError, match="x: expected float32 rows of at least one column"):
+            check_array("x", rows)

@@ -11,7 +11,8 @@ import torch
 
 from feature_codecs import decoded
 from offramp.codecs.adaqp import AdaqpCodec
-from offramp.sylvie.adaqp import row_weights, variance
+from offramp.graph.step_messages import StepMessage
+from offramp.sylvie.adaqp import balanced_widths, row_weights, variance
 from offramp.sylvie.message import message_bytes
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
@@ -80,6 +81,48 @@ def test_widths_are_chosen_anew_after_a_period(pair) -> None:
     first = chosen(x, 1)
     assert chosen(flat, 3) == first
     assert chosen(flat, 4) == [2] * len(first)
+
+
+def test_all_three_widths_are_read_as_they_were_sent(pair) -> None:
+    sent, got, x = pair
+    sender, receiver = AdaqpCodec(0, 3), AdaqpCodec(1, 3)
+    key = Key(1, 1, backward=False, bin=sent.bin)
+    count = len(sent.rows)
+    wanted = np.array([2, 4, 8] * count, np.uint8)[:count]
+    sender._chosen[sent.peer, sent.bin, 1, False] = 1, wanted
+    payload = sender.encode(x, sent, key)
+    assert (widths_of(payload, count) == wanted).all()
+    rows = x[sent.rows]
+    off = (decoded(receiver, payload, got, key, COLUMNS) - rows).abs()
+    ranges = rows.amax(1) - rows.amin(1)
+    steps = ranges / torch.from_numpy(2.0**wanted - 1) * 1.03 + ranges / 100  # bounds as bfloat16
+    assert (off <= steps[:, None]).all()
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_gradients_weigh_by_their_ranges_alone(pair, backward: bool) -> None:
+    sent, _, x = pair
+    widths = widths_of(AdaqpCodec(0, 3).encode(x, sent, Key(1, 1, backward=backward, bin=sent.bin)), len(sent.rows))
+    rows = x.numpy()[sent.rows]
+    weights = row_weights(rows.max(1) - rows.min(1), 1.0 if backward else sent.weights)
+    assert (widths == balanced_widths([weights], COLUMNS, [1.0])[0]).all()
+
+
+def test_chosen_widths_and_their_steps_come_back_from_a_checkpoint(pair) -> None:
+    sent, _, x = pair
+    first, second = (StepMessage(sent, layer, backward=False, width=COLUMNS) for layer in (1, 2))
+    codec = AdaqpCodec(0, 3)
+    codec.encode(x, sent, Key(7, 2, backward=False, bin=sent.bin))
+    arrays = codec.arrays([first, second])
+    assert arrays["since"].tolist() == [-1, 7]
+    other = AdaqpCodec(0, 3)
+    other.restore([first, second], arrays)
+    assert other._chosen.keys() == {(sent.peer, sent.bin, 2, False)}
+    since, widths = other._chosen[sent.peer, sent.bin, 2, False]
+    assert (since, widths.tolist()) == (7, codec._chosen[sent.peer, sent.bin, 2, False][1].tolist())
+    assert {key: again.tolist() for key, again in other.arrays([first, second]).items()} == {
+        key: values.tolist() for key, values in arrays.items()
+    }
 
 
 def test_weights_are_the_squared_coefficients_of_the_receiver(graph) -> None:

@@ -120,3 +120,32 @@ def test_weights_come_from_the_seed_alone() -> None:
         assert not torch.equal(a, c)
         limit = (6 / sum(a.shape)) ** 0.5  # Xavier's uniform bound
         assert a.abs().max() <= limit
+
+
+def with_gradients(model: Gcn, out: torch.Tensor) -> set[str]:
+    """Names of the parameters that a tensor depends on."""
+    model.zero_grad()
+    if out.requires_grad:
+        out.sum().backward()
+    return {name for name, own in model.named_parameters() if own.grad is not None}
+
+
+@pytest.mark.parametrize("widths", [(2, 5, 3, 3, 2), (7, 4), (3, 3), (1, 2, 1)])
+def test_parameters_of_a_stage_are_those_that_its_sums_use(widths: tuple[int, ...]) -> None:
+    """A layer's weight is used before the sum where it narrows, else after it; autograd says where."""
+    graph = build_graph(
+        "g6", 6, (G6_EDGES[:, 0], G6_EDGES[:, 1]), features=G6_X, labels=np.arange(6) % 2, split="1/0/0", seed=0
+    )
+    model = Gcn(widths, seed=1)
+    view = Neighbourhood(whole(graph), no_remote)
+    names = {id(own): name for name, own in model.named_parameters()}
+    used: list[set[str]] = [set() for _ in range(len(widths) + 1)]
+    for number in range(1, len(widths)):
+        h = torch.ones(6, widths[number - 1])
+        used[number - 1] |= with_gradients(model, model.prepare(number, h).message)
+        with torch.no_grad():
+            inputs = model.prepare(number, h)
+        used[number] |= with_gradients(model, model.combine(number, view, inputs))
+    stages = [[names[id(own)] for own in model.of_stage(number)] for number in range(len(widths) + 1)]
+    assert [set(stage) for stage in stages] == used
+    assert sorted(name for stage in stages for name in stage) == sorted(names.values())

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -158,3 +159,29 @@ def test_the_pipeline_computes_while_the_gate_is_closed(train: Any) -> None:
             if end < end_of_pipeline:
                 inside = [d for d in record.spans if d.start < end - 1e-4 and d.end > start + 1e-4]
                 assert not inside
+
+
+def test_a_device_is_free_again_after_a_model_that_fails() -> None:
+    """Also of what began inside a module; what ended has ended once, and what is removed holds nothing any more."""
+    calls: list[tuple[str, float]] = []
+    device = SimpleNamespace(
+        begin=lambda: calls.append(("begin", 0.0)), end=lambda start, seconds: calls.append((f"end {start}", seconds))
+    )
+    gate = cast("Gate", SimpleNamespace(device=device, intervals=[], wait=lambda: 7.5))
+
+    class Fails(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError(x.shape)
+
+    good, bad = torch.nn.Linear(2, 2), Fails()
+    hooks = GateHooks(gate, [("good", good, True), ("bad", bad, False)], forward_s=0.25)
+    with pytest.raises(ValueError, match="2"):
+        bad(good(torch.ones(1, 2, requires_grad=True)))
+    assert calls == [("begin", 0.0), ("end 7.5", 0.25), ("begin", 0.0)]
+    for _ in range(2):
+        hooks.abandon()
+    assert calls[3:] == [("end 7.5", 0.0)]
+    assert [each.name for each in gate.intervals] == ["good"]
+    hooks.remove()
+    good(torch.ones(1, 2)).sum().backward()
+    assert len(calls) == 4

@@ -3,11 +3,17 @@ from __future__ import annotations
 
 import pytest
 
+from offramp_base.wire import ethernet
 from offramp_base.wire.ethernet import ETHERNET, IPV4, ipv4_checksum, ipv4_frame_prefix, wire_bytes
 
 
 def test_header_sizes() -> None:
     assert (ETHERNET.size, IPV4.size) == (14, 20)
+
+
+def test_broadcast_is_all_ones() -> None:
+    assert ethernet.BROADCAST_MAC.to_bytes(6, "big") == b"\xff" * 6
+    assert ethernet.BROADCAST_IP.to_bytes(4, "big") == b"\xff" * 4
 
 
 def test_checksum_of_a_known_header() -> None:

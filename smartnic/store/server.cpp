@@ -32,9 +32,6 @@ constexpr std::size_t short_in = std::size_t{4} << 10, short_out = std::size_t{1
 constexpr unsigned known = 8;                               // short requests, after which a client need not wait for a turn
 constexpr std::int64_t turns_ns = 40'000;                   // of a round, for turns; they end sooner behind
 constexpr std::uint64_t turn_commands = 128;                // so many commands, or a slice of bytes
-constexpr std::size_t small_slice = std::size_t{16} << 10, small_part = std::size_t{8} << 10;  // the same,
-constexpr std::int64_t small_turns_ns = 10'000;             // and what turns take of a round,
-constexpr std::int64_t beside_ms = 2;                       // so long after a short request: its client may come again
 constexpr std::size_t slice_pieces = 64;
 constexpr std::size_t most_reserved = std::size_t{1} << 20;  // bytes of memory for a command, before they have come
 constexpr std::size_t most_held = std::size_t{1} << 20;
@@ -93,7 +90,7 @@ Server::Server(const Settings& settings)
       bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
       upstream_(service_, epoll_.get()),
-      input_(input_bytes), slice_(slice_bytes), part_(part_bytes) {
+      input_(input_bytes) {
     store_.eviction().policy(settings.eviction);
     service_.replication.backlog = settings.backlog;
     service_.password = settings.password;
@@ -197,10 +194,7 @@ void Server::handle(int socket, std::uint32_t what) {
         if (connection.finishing && (what & (EPOLLHUP | EPOLLERR)) != 0) connection.gone = true;
         if (connection.gone || (what & EPOLLOUT) != 0) queue(connection);
         if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || connection.deaf || connection.gone) return;
-        if (connection.short_requests == known && !connection.lined_up) {
-            short_ms_ = store_.now_ms();
-            return read(connection);
-        }
+        if (connection.short_requests == known && !connection.lined_up) return read(connection);
         connection.readable = true;
         line_up(connection);
     } else if (socket == bell_.get()) {
@@ -287,7 +281,7 @@ void Server::read(Connection& connection) {
     Session& session = *connection.session;
     std::string& in = connection.in;
     connection.heard_ms = store_.now_ms();
-    const std::size_t most = !connection.served ? part_ : in.empty() ? input_.size() : part_bytes;
+    const std::size_t most = connection.served && in.empty() ? input_.size() : part_bytes;
     const ssize_t count = ::recv(connection.socket.get(), input_.data(), most, 0);
     if (count > 0) {
         service_.totals.bytes_in += static_cast<std::size_t>(count);
@@ -340,14 +334,11 @@ void Server::line_up(Listening& listening) {
 
 // For a while, slices of the work of those that have waited longest. Clients that are served by the way wait no longer than that.
 void Server::take_turns() {
-    const bool beside = store_.now_ms() < short_ms_ + beside_ms;
-    slice_ = beside ? small_slice : slice_bytes;
-    part_ = beside ? small_part : part_bytes;
     if (line_.empty()) return;
     busy_ = true;  // another round finishes what turns leave
     const Totals& totals = service_.totals;
-    const std::int64_t end_ns = Pacer::now_ns() + (beside ? small_turns_ns : turns_ns);
-    const std::uint64_t end_bytes = totals.bytes_in + totals.bytes_out + slice_, end_commands = totals.commands + turn_commands;
+    const std::int64_t end_ns = Pacer::now_ns() + turns_ns;
+    const std::uint64_t end_bytes = totals.bytes_in + totals.bytes_out + slice_bytes, end_commands = totals.commands + turn_commands;
     do {
         const int socket = line_.front();
         line_.pop_front();
@@ -482,13 +473,13 @@ std::uint64_t Server::settled(Connection& connection) {
 // Sends a short answer; a long one waits for turns of its own.
 void Server::send(Connection& connection) {
     const std::uint64_t end = settled(connection);
-    if (!connection.gone && end > connection.out.sent() + slice_) return line_up(connection);
+    if (!connection.gone && end > connection.out.sent() + slice_bytes) return line_up(connection);
     send_slice(connection, end);
 }
 
 void Server::send_slice(Connection& connection, std::uint64_t end) {
     Answer& out = connection.out;
-    for (std::size_t left = std::min<std::uint64_t>(end - out.sent(), slice_); left > 0 && !connection.gone;) {
+    for (std::size_t left = std::min<std::uint64_t>(end - out.sent(), slice_bytes); left > 0 && !connection.gone;) {
         const ssize_t count = send_some(connection.socket.get(), out, left);
         if (count > 0) {
             out.advance(static_cast<std::size_t>(count));

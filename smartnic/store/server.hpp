@@ -138,8 +138,6 @@ class Server {
     std::atomic<bool> stop_ = false;
     std::int64_t next_rare_ms_ = 0, next_save_ms_ = 0, next_trim_ms_ = 0;
     std::size_t freed_bytes_ = 0;  // that clients held, since memory was given back
-    std::int64_t short_ms_ = 0;  // of the last request of a client that needs no turns
-    std::size_t slice_, part_;   // bytes that a turn sends to a connection, or reads from it
     bool busy_ = false;
 };
 

@@ -72,21 +72,6 @@ def test_a_round_sends_a_slice_of_long_answers() -> None:
         assert len(whole) == 3
 
 
-def test_beside_short_requests_slices_are_small() -> None:
-    """An answer of 100 kB takes one slice, or seven where somebody has just asked for little, unless all must wait."""
-
-    def rounds(pause_s: float) -> int:
-        (before,) = counted(friend, "eventloop_cycles")
-        time.sleep(pause_s)
-        assert reader("GET", "some") == b"x" * 100_000
-        return counted(friend, "eventloop_cycles")[0] - before
-
-    with a_store() as store, Resp(store.addresses["resp"]) as friend, Resp(store.addresses["resp"]) as reader:
-        friend("SET", "some", b"x" * 100_000)
-        assert any(rounds(0) >= 8 for _ in range(200))
-        assert any(rounds(0.01) <= 5 for _ in range(200))
-
-
 @pytest.mark.parametrize("command", [b"PING\r\n", encoded("EXISTS", *"k" * 8)])
 def test_a_round_executes_some_of_many_commands(command: bytes) -> None:
     with a_store() as store, Resp(store.addresses["resp"]) as friend, Resp(store.addresses["resp"]) as other:

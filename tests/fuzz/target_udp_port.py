@@ -7,6 +7,7 @@ import contextlib
 import random
 import socket
 
+from frames import arrived
 from fuzzing import mutate
 from offramp_base.listening import Token
 from offramp_base.transport import open_io
@@ -46,7 +47,7 @@ def _port(rng: random.Random) -> None:
             frame = bytes([number]) * rng.randrange(14, 200)
             host.send(PacketBatch.of([(0, frame)]))
             came = []
-            while len(batch := port.receive()):
+            while len(batch := arrived(port)):
                 came += batch.frames()
             assert came == [frame]
             port.send(PacketBatch.of([(0, frame)]))

@@ -107,14 +107,16 @@ def load(machine: SimulationMemory, plan: Plan, topology: Topology, protocol: Ex
         context.guard_ps, context.raise_ps = protocol.guard_ps, protocol.raise_ps
         context.pass_ps = 0 if protocol.passes_pps is None else round(1e12 / protocol.passes_pps)
         context.on_demand = on_demand
-    fan_out = int(need.max(initial=0))
-    # Copies go to as many ports; what a host asks for goes out by one.
-    return max(fan_out, hosts, _most_fetches(plan, hosts) // at.BLOCK_SLOTS + 2)
+    return max(int(need.max(initial=0)), hosts, _fetch_blocks(plan, hosts))
 
 
-def _most_fetches(plan: Plan, hosts: int) -> int:
-    """Most features that a host may ask for at a time: those of all its vertices of a block."""
-    return max((int(np.bincount(b.owner, b.need, hosts).max(initial=0)) for b in plan.blocks), default=0) * plan.chunks
+def _fetch_blocks(plan: Plan, hosts: int) -> int:
+    """Most blocks of packets that a host begins when it asks for the features of all its vertices of a block.
+
+    Copies of a packet go to as many ports; what a host asks for goes out by one.
+    """
+    most = max((int(np.bincount(b.owner, b.need, hosts).max(initial=0)) for b in plan.blocks), default=0)
+    return most * plan.chunks // at.BLOCK_SLOTS + 2
 
 
 def _joined(parts: list[npt.NDArray[np.int64]] | list[npt.NDArray[np.int32]]) -> npt.NDArray[np.int64]:

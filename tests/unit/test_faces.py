@@ -40,9 +40,11 @@ PUBLIC_MODULES = {
     "offramp.leo.memory": "memory of a process, which functions' tables lie in",
     "offramp.sylvie.model": "the quantiser's model, which benches compare with",
     "offramp_sim.rtl.models.memory": "memory behind an engine's port, for benches",
+    "offramp_sim.rtl.models.streams": "streams whose idle channels have no values, for benches",
 }
 """Modules that programs may import although they are no packages, and what for."""
 BENEATH = {
+    "offramp.p4src": "a program with another size, for a switch of the test",
     "offramp_base.ending.owner": "whether a process of a laboratory has ended",
     "offramp_base.tools": "where other projects' programs are installed for a test",
     "offramp_p4.runtime": "P4Info for other projects' controllers",

@@ -119,7 +119,7 @@ def _write_kernel(name: str, interface: Interface, words: Sequence[Argument], pa
 def _write_object(package: Path) -> Path:
     """Archive a kernel's folder: ``xo.xml`` says where its IP-XACT package and its ``kernel.xml`` lie.
 
-    Vitis' own tool is ``package_xo``; the format is in none of its manuals. What is here is what other programs read.
+    A command of Vivado's writes them; the format is in none of its manuals. What is here is what other programs read.
     """
     name = package.name
     home = f"ip_repo/{re.sub(r'[:.]', '_', identity(name))}"

@@ -27,7 +27,7 @@ def pauses(seed: int, share: float) -> Iterator[bool]:
 
 
 def forget_while_idle(dut: Any, channel: str) -> None:
-    """Take the values of a channel's fields away whenever it is not valid; ``s_axis_t`` and ``m_axi_r`` are channels.
+    """Take the values of a channel's fields away whenever it is not valid; ``channel`` begins its signals' names.
 
     Their driver has to write at rising edges of ``dut.clk``.
     """

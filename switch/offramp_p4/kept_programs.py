@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that the front end has accepted, kept between processes: reading one back takes a fraction of its time.
 
-A program follows from its files, the macros and the front end's code. The key holds the last two and the file's name;
-each kept program says which files it was made of and which it looked for in vain, and counts only while all are so.
+A program follows from its files, the macros and the front end's code, whose folder is in the positions of its headers.
+The key holds the last two, that folder and the file's name; each kept program says which files it was made of and which
+it looked for in vain, and counts only while all are so.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def _digest(path: Path) -> str | None:
 
 
 def _key(path: str | Path, include: Sequence[Path], defines: Mapping[str, str]) -> str:
-    parts = [str(path), str(Path(path).absolute()), [str(folder.absolute()) for folder in include]]
+    parts = [str(HERE), str(path), str(Path(path).absolute()), [str(folder.absolute()) for folder in include]]
     return f"{_code()} {sys.version} {json.dumps([*parts, sorted(defines.items())])}"
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import offramp_p4.frontend
 from offramp_base.wire.batch import PacketBatch
+from offramp_p4 import kept_programs
 from offramp_p4.engines import make_switch
 from offramp_p4.frontend import load
 from offramp_p4.kept_programs import HERE, KEPT, code_files, contents_of
@@ -100,6 +101,15 @@ def test_every_change_counts(program: Path, tmp_path: Path) -> None:
     program.write_text(PROGRAM.replace('#include "size.p4"', ""))
     assert width(program, SIZE="7") == 7
     assert width(program, SIZE="9") == 9
+
+
+def test_another_installation_keeps_its_own(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions name an installation's headers, by which lint knows what is not the user's."""
+    width(program)
+    monkeypatch.setattr(kept_programs, "HERE", tmp_path / "elsewhere")
+    forbid(monkeypatch)
+    with pytest.raises(AssertionError, match="the front end was called"):
+        width(program)
 
 
 def test_documents_of_other_compilers_are_kept_too(program: Path, tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ class HaloSwitch:
         self.fabric: SwitchFabric | None = None
         self._address, self._ports, self._memory, self._timeout_s = address, ports, memory, timeout_s
         self._target, self._faults = target, faults
-        self._recovery = Recovery(retry_s, max(retry_s, min(Recovery.cap_s, timeout_s / 4)))
+        self._recovery = Recovery.within(timeout_s, retry_s)
         self._stack = ExitStack()
         self._plain = PlainExchange()
         self._widths: dict[RankHalo, set[int]] = {}  # of the first pass, in its order

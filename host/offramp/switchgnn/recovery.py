@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 from offramp.backoff import Backoff
 from offramp_base.errors import OfframpError
 
 _SOFT = 4
 """Repeats that cost the switch little, DONE and uploads, come this many times earlier than FETCH."""
+
+_ASKS = 32
+"""FETCHes that a worker's patience has room for: where a fifth of all frames is lost, six in ten are in vain."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,17 @@ class Recovery:
             )
         if self.reupload and not self.acks:
             raise OfframpError("recovery: reupload needs acks, which tell what has arrived")
+
+    @classmethod
+    def within(cls, patience_s: float, timeout_s: float, *, acks: bool = False) -> Self:
+        """The settings of a worker that gives up ``patience_s`` seconds after the last news, and asks often until then.
+
+        Args:
+            patience_s: seconds without anything new after which the worker gives up.
+            timeout_s: seconds after which it first asks.
+            acks: what is complete is told, and uploads are repeated before anything is fetched.
+        """
+        return cls(timeout_s, max(timeout_s, patience_s / _ASKS), acks, acks)
 
 
 class RetryTimer:

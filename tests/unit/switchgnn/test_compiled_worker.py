@@ -70,8 +70,9 @@ class Ports:
                 out = self._down(self._switch.process(self._up(batch)))
                 for port, each in self.hosts.items():
                     rows = np.flatnonzero(out.ports == port)
-                    for reply in pack(out.select(rows)):
-                        each.send(reply)
+                    with suppress(OSError):  # a worker that has ended
+                        for reply in pack(out.select(rows)):
+                            each.send(reply)
 
     def close(self) -> None:
         for each in [*self._listeners, *self.hosts.values()]:

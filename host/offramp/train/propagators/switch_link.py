@@ -53,12 +53,7 @@ def _open(job: WorkerJob, group: Group) -> Iterator[Propagator]:
             settings.timeout_s,
             window=settings.window,
             gap_s=settings.gap_s,
-            recovery=Recovery(
-                settings.retry_s,
-                max(settings.retry_s, Recovery.cap_s),
-                acks=settings.acks,
-                reupload=settings.acks,
-            ),
+            recovery=Recovery.within(settings.timeout_s, settings.retry_s, acks=settings.acks),
             racks=settings.network.racks if settings.network else (),
             faults=FaultRates(loss=settings.loss, duplication=settings.duplication),
             seed=settings.seed + group.rank,

@@ -337,3 +337,9 @@ def test_an_extern_function_makes_an_object() -> None:
         Switch(loaded)
     with pytest.raises(P4Error, match="an object of type Checksum16 that is not made by its constructor"):
         load_text(program("hdr.h.c = mine().get({ hdr.h.a });", top="extern Checksum16 mine();"))
+
+
+@pytest.mark.parametrize("arguments", ["1, hdr.h.a", "hdr.h.a, 1", "1, (bit<8>) 2"])
+def test_a_number_without_width_takes_that_of_another_argument(arguments: str) -> None:
+    """As in calls of PSA's ``get_hash(0, data, (bit<32>) 16)``."""
+    load_text(program(f"hdr.h.a = sum_of({arguments});", top="T sum_of<T>(in T a, in T b) { return a + b; }"))

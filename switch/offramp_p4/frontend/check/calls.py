@@ -277,7 +277,7 @@ class Calls(ExpressionChecker):
             if arg is None or isinstance(arg, ast.WildcardExpr | ast.Dots) or not _mentions(t, self):
                 continue
             known = self.substitute(t, bindings, node.pos)
-            actual = self.expr(arg, None if _mentions(known, self) else known)
+            actual = self.expr(arg, None if _mentions(known, self) or known == INT else known)
             if not self.unify(t, actual.type, bindings):
                 raise P4Error(arg.pos, f"{what}: '{param.name}' cannot be of type {actual.type}")
         if expected is not None and _mentions(self.substitute(s.returns, bindings, node.pos), self):

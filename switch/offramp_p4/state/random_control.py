@@ -46,7 +46,7 @@ class RandomControl:
 
     def fill(self) -> None:
         """Members, entries, value sets, rates, multicast groups 1 to 3 (one empty), clone sessions 1 and 2."""
-        for _, profile in sorted(self.switch.profiles.items()):
+        for _, profile in sorted(self._used_profiles().items()):
             self._members(profile)
         for _, table in sorted(self.switch.tables.items()):
             for _ in range(self.rng.randint(0, 6)):
@@ -144,6 +144,10 @@ class RandomControl:
 
     # --- the rest ------------------------------------------------------------------------------------------
 
+    def _used_profiles(self) -> dict[str, ActionProfileState]:
+        """Those with a table: the others have no actions."""
+        return {name: profile for name, profile in self.switch.profiles.items() if profile.tables}
+
     def _members(self, profile: ActionProfileState) -> None:
         table = profile.tables[0]
         for member in range(1, MEMBERS + 1):
@@ -157,10 +161,11 @@ class RandomControl:
         return sorted(self.rng.sample(range(1, MEMBERS + 1), self.rng.randint(0, 4)))
 
     def _change_profile(self) -> None:
-        name = self._name(self.switch.profiles)
+        profiles = self._used_profiles()
+        name = self._name(profiles)
         if not name:
             return
-        profile = self.switch.profiles[name]
+        profile = profiles[name]
         if profile.selector and self.rng.random() < 0.5:
             profile.modify_group(self.rng.randint(1, GROUPS), self._some_members())
         else:

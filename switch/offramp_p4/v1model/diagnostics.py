@@ -9,8 +9,8 @@ from offramp_p4 import ir
 from offramp_p4.engine import lvalues
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.faults import CheckFailed
-from offramp_p4.engine.generator import Builder, Generator, is_scalar
-from offramp_p4.source import Unsupported
+from offramp_p4.engine.generator import Builder, Generator
+from offramp_p4.v1model.log_text import message_of, spread
 
 if TYPE_CHECKING:
     from random import Random
@@ -28,14 +28,9 @@ def builders(target: V1Target) -> dict[tuple[str, str], Builder]:
 
 
 def _log(target: V1Target, g: Generator, e: ir.ExternCall) -> str:
-    message = argument(e, 0)
-    if not isinstance(message, ir.Const) or not isinstance(message.value, str):
-        raise Unsupported(e.pos, "log_msg of a text that is not a constant")
-    values = "()"
-    if len(e.args) > 1:
-        data = argument(e, 1)
-        values = f"({g.value(data)},)" if is_scalar(data.type) else g.value(data)
-    return f"{g.bind(target.log, 'log')}({message.value!r}, {values})"
+    message, scalars = spread(message_of(e), e.args[1].expr if len(e.args) > 1 else None)
+    values = "".join(f"{g.value(scalar)}, " for scalar in scalars)
+    return f"{g.bind(target.log, 'log')}({message!r}, ({values}))"
 
 
 def _check(g: Generator, e: ir.ExternCall) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -190,6 +191,32 @@ def test_a_message_without_values(engine: str) -> None:
     )
     call["parameters"][1:] = [{"type": "parameters_vector", "value": {}}]
     assert _switch(document, engine).process_one(0, bytes.fromhex("07 4006"))
+
+
+@pytest.mark.parametrize("whole", ["h", "standard_metadata"])
+def test_a_message_with_a_header(engine: str, whole: str, caplog: pytest.LogCaptureFixture) -> None:
+    """p4c passes the header, and bmv2 prints its fields; we write them into the text."""
+    data = "hdr.h" if whole == "h" else "s"
+    call = f'    apply {{ log_msg("{{}} {{}}", {{ {data}, s.ingress_port }}); }}\n'
+    document = json.loads(json.dumps(to_json(load_text(_PROGRAM.replace("    apply {}\n", call, 1)))))
+    (parameters,) = (
+        primitive["parameters"]
+        for action in document["actions"]
+        for primitive in action["primitives"]
+        if primitive["op"] == "log_msg"
+    )
+    texts = []
+    for text in (parameters[0]["value"], "{} {}"):
+        if text == "{} {}":
+            parameters[0]["value"] = text
+            parameters[1]["value"][:-1] = [{"type": "header", "value": whole}]
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "offramp_p4"):
+            _switch(document, engine).process_one(3, bytes.fromhex("07 4006"))
+        texts.append(caplog.messages)
+    assert texts[0] == texts[1]
+    assert texts[0][0].startswith("(kind:7,a:2,b:6)" if whole == "h" else "(ingress_port:3,egress_spec:1,")
+    assert texts[0][0].endswith(") 3")
 
 
 def test_blocks_that_only_jump_to_each_other_end() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -156,6 +157,15 @@ def test_log_msg(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="offramp_p4"):
         s.process_one(0, b"\1\2\3\4")
     assert [record.getMessage() for record in caplog.records] == ["a 1 of 772 x", "plain"]
+
+
+def test_log_msg_of_headers_and_structs(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:
+    """As bmv2 prints them, and the values behind them in their own places."""
+    s = switch('log_msg("h {}, m {}, {}.", { hdr.h, meta, hdr.h.isValid() });')
+    with caplog.at_level(logging.INFO, logger="offramp_p4"):
+        s.process_one(0, b"\1\2\3\4")
+    (record,) = caplog.records
+    assert re.fullmatch(r"h \(a:1,b:2,c:772\), m \((\w+:0,?)+\), 1\.", record.getMessage())
 
 
 def test_a_failed_assert_drops_the_packet_and_is_counted(switch: MakeSwitch, caplog: pytest.LogCaptureFixture) -> None:

@@ -241,7 +241,8 @@ def test_replication_changes_between_batches() -> None:
 
 TALKATIVE = program(
     """
-    log_msg("a {} and {}", {hdr.h.a, hdr.h.c}); assert(hdr.h.a != 3); digest<note_t>(1, {hdr.h.b, -7, meta.m});
+    log_msg("a {} and {} of {}", {hdr.h.a, hdr.h.c, hdr.h}); assert(hdr.h.a != 3);
+    digest<note_t>(1, {hdr.h.b, -7, meta.m});
     assume(hdr.h.b != 4); log_msg("end"); digest(1, hdr.h.c); sm.egress_spec = 1;
     """,
     top="struct note_t { bit<8> b; int<9> i; bit<8> m; }",

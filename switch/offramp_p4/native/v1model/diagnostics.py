@@ -18,6 +18,8 @@ from offramp_p4.native.runtime.program import CHECK_FAILED
 from offramp_p4.native.runtime.randomness import draw_between
 from offramp_p4.native.shape import bits_of
 from offramp_p4.source import Unsupported
+from offramp_p4.types import Tuple
+from offramp_p4.v1model.log_text import message_of, spread
 
 if TYPE_CHECKING:
     from offramp_p4.native.v1model.target import NativeV1Target
@@ -48,12 +50,11 @@ def checks(target: Reporting) -> dict[tuple[str, str], Builder]:
 
 
 def _log(target: NativeV1Target, g: Emitter, e: ir.ExternCall) -> Value:
-    message = argument(e, 0)
-    if not isinstance(message, ir.Const) or not isinstance(message.value, str):
-        raise Unsupported(e.pos, "log_msg of a text that is not a constant")
-    values = (g.temporary(argument(e, 1)), argument(e, 1).type) if len(e.args) > 1 else None
+    message, scalars = spread(message_of(e), e.args[1].expr if len(e.args) > 1 else None)
+    data = ir.Compose(scalars, type=Tuple(tuple(scalar.type for scalar in scalars)), pos=e.pos)
+    values = (g.temporary(data), data.type) if scalars else None
     with g.when(g.b.icmp_unsigned("!=", g.word(SwitchMemory.logging), i64(0)), likely=False):
-        target.events.append(record(g, offset(SwitchMemory.events), len(target.events), message.value, values))
+        target.events.append(record(g, offset(SwitchMemory.events), len(target.events), message, values))
     return None
 
 

@@ -162,9 +162,18 @@ class V1modelPrimitives(Primitives):
         """``log_msg``."""
         text = ir.Const(p[0]["value"].text, type=STRING)
         listed = len(p) > 1 and p[1]["value"].value != {}  # p4c writes an object where there is nothing to say
-        values = [self.x.exact(v) for v in p[1]["value"]] if listed else []
+        values = [self._logged(v) for v in p[1]["value"]] if listed else []
         args: list[tuple[ir.Direction, ir.Expr]] = [("", text)]
         return [call("log_msg", *args, ("in", compose(values)))] if values else [call("log_msg", *args)]
+
+    def _logged(self, node: JsonNode) -> ir.Expr:
+        """A number, or what p4c passes whole: headers, and standard metadata as one of them."""
+        if self.x.kind(node) in {"number", "bool"}:
+            return self.x.exact(node)
+        standard = self.x.layout.standard[STANDARD]
+        if node["type"].text == "header" and node["value"].value == STANDARD:
+            return ir.VarRef(standard, type=standard.type)
+        return self.x.place(node)
 
 
 def _name(node: JsonNode) -> str:

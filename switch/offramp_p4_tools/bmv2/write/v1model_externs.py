@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from offramp_p4 import ir
 from offramp_p4.engine.core import argument
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Enum
 from offramp_p4.v1model.fields import field_lists
+from offramp_p4.v1model.log_text import message_of, spread
 from offramp_p4.v1model.objects import register_width
 from offramp_p4_tools.bmv2.write.expressions import hexstr, is_place, parameter
 from offramp_p4_tools.bmv2.write.externs import ExternWriter, Rule, scalars
@@ -181,17 +182,12 @@ class V1modelExterns(ExternWriter):
 
     def log(self, s: StatementWriter, e: ir.ExternCall) -> None:
         """``log_msg``."""
-        message = argument(e, 0)
-        if not isinstance(message, ir.Const) or not isinstance(message.value, str):
-            raise Unsupported(e.pos, "log_msg of a text that is not a constant")
-        values: list[Any] = []
-        if len(e.args) > 1:
-            data = s.pure(argument(e, 1))
-            parts = data.parts if isinstance(data, ir.Compose) else [data]
-            values = [parameter(s.expressions.value(part)) for part in parts]
+        data = s.pure(argument(e, 1)) if len(e.args) > 1 else None
+        message, scalars = spread(message_of(e), data)
+        values = [parameter(s.expressions.value(scalar)) for scalar in scalars]
         s.primitive(
             "log_msg",
-            {"type": "string", "value": message.value},
+            {"type": "string", "value": message},
             {"type": "parameters_vector", "value": values},
             pos=e.pos,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from offramp_p4 import ir
 from offramp_p4.engine import lvalues, walk
+from offramp_p4.engine.bits import scalar_bits
 from offramp_p4.engine.generator import Generator, expression, is_scalar, zeros
 from offramp_p4.engine.headers import header_op
 from offramp_p4.source import Unsupported
@@ -158,7 +159,7 @@ def _set_data(g: Generator, t: ir.TableAction) -> None:
     if not all(is_scalar(p.type) for p in params):
         raise Unsupported(t.action.pos, f"action {t.action.name}: action data that is not a scalar")
     base = g.layout.base(params[0])
-    if any(getattr(p.type, "signed", False) for p in params):
+    if any(scalar_bits(p.type).signed for p in params):
         for i, p in enumerate(params):
             g.line(f"m[{base + i}] = {lvalues.from_pattern(f'd[{i}]', p.type)}")
     else:

@@ -8,7 +8,7 @@ from typing import Final
 from offramp_p4 import ir
 from offramp_p4.engine import bits, lvalues
 from offramp_p4.engine.codec import fixed_codec
-from offramp_p4.engine.generator import Builder, Generator, is_scalar
+from offramp_p4.engine.generator import Builder, Generator, is_scalar, zeros
 from offramp_p4.engine.layout import CURSOR, FRAME, LENGTH, OUTPUT
 from offramp_p4.source import Unsupported
 from offramp_p4.types import BOOL, Header, Stack, Structure, Type, Varbit, strip
@@ -82,6 +82,7 @@ def _extract_fixed(g: Generator, e: ir.ExternCall, place: ir.Expr, header: Heade
         g.line(f"{', '.join(items)}, = {unpack}")
         g.line(f"m[{first}:{last}] = (1, {', '.join(fields)})")
     g.line(f"m[{CURSOR}] = {end}")
+    _forget_outside(g, at, header)
     lvalues.drop_rivals(g, at)
 
 
@@ -90,7 +91,15 @@ def _extract_variable(g: Generator, e: ir.ExternCall, place: ir.Expr, header: He
     at = lvalues.lvalue(g, place)
     extract = g.bind(bits.variable_extract(header, *errors), "extract")
     g.line(f"{extract}(m, {at.address}, {g.value(argument(e, 1))})")
+    _forget_outside(g, at, header)
     lvalues.drop_rivals(g, at)
+
+
+def _forget_outside(g: Generator, at: lvalues.LValue, header: Header) -> None:
+    """Write the line that clears what was extracted to an element out of range, which reads as zero."""
+    if isinstance(at.address, str):
+        with g.indented(f"if {at.address} >= VOID:"):
+            g.line(f"m[{at.address}:{lvalues.plus(at.address, header.slots)}] = {zeros(header.slots)}")
 
 
 def _advance_stack(g: Generator, place: ir.Expr) -> None:
@@ -111,7 +120,7 @@ def _lookahead(g: Generator, e: ir.ExternCall) -> str:
     if 8 * size - width:
         value = f"({value} >> {8 * size - width})"
     if is_scalar(t):
-        return lvalues.from_pattern(value, bits.scalar_bits(t))
+        return lvalues.from_pattern(value, t)
     return f"{g.bind(bits.parse, 'parse')}({g.bind(bits.kinds(t), 'fields')}, {value}, {width})"
 
 

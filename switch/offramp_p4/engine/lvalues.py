@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from offramp_p4 import ir
 from offramp_p4.engine import walk
 from offramp_p4.engine.arithmetic import wrap
+from offramp_p4.engine.bits import scalar_bits
 from offramp_p4.engine.generator import Generator, expression, is_scalar
 from offramp_p4.source import Unsupported
 from offramp_p4.types import Bits, Header, Stack, Type, Union, strip
@@ -228,11 +229,11 @@ def _last_index(g: Generator, expr: ir.StackLastIndex) -> str:
 
 def from_pattern(text: str, t: Type) -> str:
     """The value of ``t`` whose unsigned bit pattern is ``text``."""
-    t = strip(t)
-    return wrap(text, t) if isinstance(t, Bits) and t.signed else text
+    t = scalar_bits(t)
+    return wrap(text, t) if t.signed else text
 
 
 def pattern(text: str, t: Type) -> str:
     """The unsigned bit pattern of a value of ``t``."""
-    t = strip(t)
-    return f"({text} & {t.mask})" if isinstance(t, Bits) and t.signed else text
+    t = scalar_bits(t)
+    return f"({text} & {t.mask})" if t.signed else text

@@ -61,6 +61,7 @@ def test_some_operators():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # minutes of processor time on each rank
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_operator(ranks):
     table = run_workers(gnn_operators.compare, [([], 4)] * ranks, print)

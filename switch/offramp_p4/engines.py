@@ -23,7 +23,7 @@ AnySwitch: TypeAlias = "PlainSwitch | PacedSwitch"
 ENGINES: Final = ("auto", "native", "python")
 _PYTHON_ONLY: Final = {"trace": "a trace", "debugger": "a debugger"}
 """Options of the Python engine alone."""
-_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log", "log_levels", "optimise"})
+_NATIVE_ONLY: Final = frozenset({"cache", "queued", "log", "log_levels", "outline", "optimise"})
 
 
 def make_switch(program: ir.Program, engine: str = "auto", **options: Any) -> PlainSwitch:

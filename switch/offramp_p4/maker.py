@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from offramp_p4.trace.model import PacketTrace
 
 _HERE_ONLY: Final = ("trace", "debugger", "tm")
+_ALONE: Final = ("lines_alone", "outlines_alone")
+"""What a sink of traces may want alone."""
 _OF_QUEUES: Final = {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "priority"}
 _LOG = logging.getLogger(__name__)
 
@@ -50,8 +52,8 @@ class SwitchMaker:
         engine: one of :data:`offramp_p4.engines.ENGINES`.
         tm: traffic manager; None: what the program sends leaves at once.
         trace: gets the trace of each packet; only the Python engine has traces. With a traffic manager a program that
-            reads what queues do gets no traces, and any other no queues. Of a sink that wants bmv2's lines alone the
-            native engine makes them, with queues.
+            reads what queues do gets no traces, and any other no queues. For a sink that wants bmv2's lines alone the
+            native engine makes them, with queues; for one that wants outlines alone it makes these.
         debugger: may hold packets; only the Python engine has one, and a traffic manager keeps it out.
         seed, cpu_port, drop_port, max_state, max_steps: as of :class:`offramp_p4.switch.Switch`.
     """
@@ -85,11 +87,11 @@ class SwitchMaker:
             return logged
         if self.tm is not None and self.trace is not None:
             if not reads_queues(program):  # a traffic manager would keep the trace out and change nothing else
-                return make_switch(program, self.engine, **options)
+                return self._outlined(program, options) or make_switch(program, self.engine, **options)
             del options["trace"]
             _LOG.warning("no traces: the program reads what queues do to its packets")
         if self.tm is None:
-            return make_switch(program, self.engine, **options)
+            return self._outlined(program, options) or make_switch(program, self.engine, **options)
         from offramp_p4.paced import PacedSwitch
 
         return PacedSwitch(program, self.tm, self.engine, **options)
@@ -113,12 +115,26 @@ class SwitchMaker:
             _LOG.info("the log comes from the Python engine: %s", error)
             return None
 
+    def _outlined(self, program: Program, options: Mapping[str, Any]) -> AnySwitch | None:
+        """The switch whose machine code leaves outlines of traces; None: the traces are to be whole."""
+        sink = getattr(self.trace, "outlines_alone", None)
+        if sink is None or self.engine == "python" or program.main.type_name != "V1Switch":
+            return None
+        from offramp_p4.engines import make_switch
+
+        native = {**{name: value for name, value in options.items() if name != "trace"}, "outline": sink}
+        try:
+            return make_switch(program, "native", **native)
+        except OfframpError as error:
+            _LOG.info("the traces come from the Python engine: %s", error)
+            return None
+
     def to_plain(self) -> dict[str, Any]:
         """The recipe for :meth:`from_plain` in another process; of the trace it says only how it is made."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _HERE_ONLY}
-        traced = self.trace is not None
-        lines_alone = traced and getattr(self.trace, "lines_alone", None) is not None
-        return {**plain, "tm": None if self.tm is None else asdict(self.tm), "traced": traced, "lines": lines_alone}
+        wanted = [name for name in _ALONE if getattr(self.trace, name, None) is not None]
+        tm = None if self.tm is None else asdict(self.tm)
+        return {**plain, "tm": tm, "traced": None if self.trace is None else wanted}
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Self:
@@ -128,15 +144,16 @@ class SwitchMaker:
             from offramp_p4.tm import TmConfig
 
             own["tm"] = TmConfig.from_plain(own["tm"])
-        traced, lines_alone = own.pop("traced"), own.pop("lines")
-        return cls(**own, trace=_NoTrace(lines_alone=lines_alone) if traced else None)
+        traced = own.pop("traced")
+        return cls(**own, trace=None if traced is None else _NoTrace(traced))
 
 
 class _NoTrace:
-    """Takes traces, or lines alone, and writes nothing."""
+    """Takes traces, or what is ``wanted`` of :data:`_ALONE`, and writes nothing."""
 
-    def __init__(self, *, lines_alone: bool) -> None:
-        self.lines_alone = self if lines_alone else None
+    def __init__(self, wanted: Collection[str]) -> None:
+        for name in wanted:
+            setattr(self, name, self)
 
     def __call__(self, _: object) -> None:
-        """Take a trace or lines."""
+        """Take a trace, an outline or lines."""

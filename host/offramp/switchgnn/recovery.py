@@ -13,7 +13,7 @@ _SOFT = 4
 """Repeats that cost the switch little, DONE and uploads, come this many times earlier than FETCH."""
 
 _ASKS = 32
-"""FETCHes that a worker's patience has room for: where a fifth of all frames is lost, six in ten are in vain."""
+"""FETCHes for which there is time before a worker gives up: where a fifth of all frames is lost, six in ten are in vain."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Recovery:
             raise OfframpError("recovery: reupload needs acks, which tell what has arrived")
 
     @classmethod
-    def within(cls, patience_s: float, timeout_s: float, *, acks: bool = False) -> Self:
-        """The settings of a worker that gives up ``patience_s`` seconds after the last news, and asks often until then.
+    def within(cls, limit_s: float, timeout_s: float, *, acks: bool = False) -> Self:
+        """The settings of a worker that gives up ``limit_s`` seconds after the last news, and asks often until then.
 
         Args:
-            patience_s: seconds without anything new after which the worker gives up.
+            limit_s: seconds without anything new after which the worker gives up.
             timeout_s: seconds after which it first asks.
             acks: what is complete is told, and uploads are repeated before anything is fetched.
         """
-        return cls(timeout_s, max(timeout_s, patience_s / _ASKS), acks, acks)
+        return cls(timeout_s, max(timeout_s, limit_s / _ASKS), acks, acks)
 
 
 class RetryTimer:

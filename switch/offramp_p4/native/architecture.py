@@ -55,6 +55,7 @@ class PacketMode(Enum):
         BATCH: arrays of packets run to completion, and whole frames leave.
         QUEUED: with a traffic manager between ingress and egress.
         LOGGED_BATCH, LOGGED_QUEUED: the same, and leave lines of what packets do; v1model only.
+        OUTLINED_BATCH: as BATCH, and leaves outlines of what packets do; v1model only.
         BURST: as BATCH, but frames lie anywhere, and what leaves refers to them; v1model only.
     """
 
@@ -63,6 +64,7 @@ class PacketMode(Enum):
     BURST = "burst"
     LOGGED_BATCH = "batch with a log"
     LOGGED_QUEUED = "queued with a log"
+    OUTLINED_BATCH = "batch with outlines"
 
 
 LOGGED: Final = {PacketMode.BATCH: PacketMode.LOGGED_BATCH, PacketMode.QUEUED: PacketMode.LOGGED_QUEUED}

@@ -140,6 +140,8 @@ def invoke(g: Emitter, e: ir.Expr) -> Value:
             raise _unknown(e)
         return builder(g, e)
     if isinstance(e, ir.ActionCall):
+        if g.log is not None:
+            g.log.called(g, e.action)
         out = copy_in(g, e.action.params, e.args)
         run(g, action(g, e.action), out, ends(g, e.action))
     elif isinstance(e, ir.ApplyCall):

@@ -7,7 +7,7 @@ from typing import Final
 
 from offramp_base.native.llvm import I1, Value, const, i64
 from offramp_base.native.records import offset
-from offramp_p4 import ir
+from offramp_p4 import ir, names
 from offramp_p4.engine.core import argument
 from offramp_p4.engine.lvalues import is_lvalue
 from offramp_p4.native import codec, lvalues
@@ -71,7 +71,7 @@ def _extract(g: Emitter, e: ir.ExternCall) -> Value:
     else:
         _extract_fixed(g, e, place, header)
     if g.log is not None:
-        g.log.extracted(g, place)
+        g.log.extracted(g, names.place(place))
     _advance_stack(g, place)
     return None
 
@@ -168,22 +168,24 @@ def _emit(g: Emitter, e: ir.ExternCall) -> Value:
     if not data.type.slots:
         return None
     at = lvalues.locate(g, data)[0] if is_lvalue(data) else g.temporary(data)
-    _emit_at(g, e, at, data.type)
+    _emit_at(g, e, at, data.type, names.place(data))
     return None
 
 
-def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type) -> None:
+def _emit_at(g: Emitter, e: ir.ExternCall, at: Value, t: Type, name: str) -> None:
     t = strip(t)
     if isinstance(t, Header):
         header = _whole_bytes(e, t)
         with g.when(lvalues.is_valid(g, at)):
+            if g.log is not None:
+                g.log.emitted(g, name)
             _emit_header(g, header, at)
     elif isinstance(t, Structure):
         for f, offset in zip(t.fields, offsets(t), strict=True):
-            _emit_at(g, e, g.at(at, offset), f.type)
+            _emit_at(g, e, g.at(at, offset), f.type, f"{name}.{f.name}")
     elif isinstance(t, Stack):
         for i in range(t.size):
-            _emit_at(g, e, g.at(at, element_offset(t, i)), t.element)
+            _emit_at(g, e, g.at(at, element_offset(t, i)), t.element, f"{name}[{i}]")
     else:
         raise Unsupported(e.pos, f"emit of {t}, which is not a header")
 

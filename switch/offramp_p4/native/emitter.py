@@ -31,7 +31,7 @@ from offramp_p4.types import Type
 if TYPE_CHECKING:
     from offramp_p4.native.actions import Actions
     from offramp_p4.native.layout import ByteLayout
-    from offramp_p4.native.log import PacketLog
+    from offramp_p4.native.log import PacketNotes
     from offramp_p4.native.next_pass import Reach
     from offramp_p4.native.table_plan import TablePlan
 
@@ -122,7 +122,7 @@ class Emitter:
         memo: what has been written, by whatever it was written from.
         library: the run-time system.
         watched: headers, where somebody wants to know whether they are written.
-        log: leaves lines of what packets do; None: there is no log.
+        log: notes what packets do; None: nobody wants to know.
         counted: tables that a packet which comes again looks up with keys one after the other, and what each entry of
             them leads to.
         work: number of steps that the statements in a loop take.
@@ -143,7 +143,7 @@ class Emitter:
         self.memo: dict[object, Any] = {}
         self.counted: Mapping[ir.MatchTable, tuple[Reach, ...]] = {}
         self.watched: WriteWatch | None = None
-        self.log: PacketLog | None = None
+        self.log: PacketNotes | None = None
         self.work = StatementBound()
         self._function: _FunctionState | None = None
         self._serial = 0

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 from offramp_base.native.llvm import Value, i64
 from offramp_base.native.records import offset
 from offramp_p4 import ir
-from offramp_p4.names import place
 from offramp_p4.native.core import field
 from offramp_p4.native.log_lines import ARRIVAL, LOG_MARK
 from offramp_p4.native.record_writing import record
@@ -29,28 +28,73 @@ _WORD: Final = Bits(64)
 _KEY_WIDTH: Final = 20
 
 
-class PacketLog:
-    """Writes the instructions that leave lines.
+class PacketNotes:
+    """Writes the instructions that leave records of what packets do; by itself none.
 
     Args:
-        events: how to read the records; grows with every line of the program.
+        events: how to read the records; grows with every one of the program.
     """
 
     def __init__(self, events: list[RecordFormat]) -> None:
         self._events = events
 
-    def line(self, g: Emitter, level: str, text: str, data: tuple[Value, Tuple] | None = None) -> None:
-        """A line; ``text`` is a format of the values at an address."""
-        number, kept = len(self._events), f"{LOG_MARK}{level}{text}"
-        self._events.append(record(g, offset(SwitchMemory.events), number, kept, data))
+    def leave(self, g: Emitter, text: str, data: tuple[Value, Tuple] | None = None) -> None:
+        """A record of the values at an address."""
+        self._events.append(record(g, offset(SwitchMemory.events), len(self._events), text, data))
 
-    def words(self, g: Emitter, level: str, text: str, *words: Value) -> None:
-        """A line with words of 64 bits."""
+    def packed(self, g: Emitter, *words: Value) -> tuple[Value, Tuple] | None:
+        """Words of 64 bits as the values of a record."""
+        if not words:
+            return None
         kind = Tuple((_WORD,) * len(words))
         room = g.room(kind)
         for number, word in enumerate(words):
             g.store_number(word, g.at(room, 8 * number), 64)
-        self.line(g, level, text, (room, kind))
+        return room, kind
+
+    def state(self, g: Emitter, name: str) -> None:
+        """A parser state is entered."""
+
+    def extracted(self, g: Emitter, name: str) -> None:
+        """A header was extracted."""
+
+    def emitted(self, g: Emitter, name: str) -> None:
+        """A header was emitted."""
+
+    def branch(self, g: Emitter, stmt: ir.If, taken: bool) -> None:
+        """An ``if`` has chosen."""
+
+    def table(self, g: Emitter, table: ir.MatchTable) -> None:
+        """A table is applied."""
+
+    def outcome(self, g: Emitter, table: ir.MatchTable, entry: Value | None) -> None:
+        """A table has found an entry, counted from 1, or none."""
+
+    def entry(self, g: Emitter, choice: ir.TableAction) -> None:
+        """A table's action is about to run."""
+
+    def called(self, g: Emitter, action: ir.Action) -> None:
+        """An action is called directly."""
+
+    def updated(self, g: Emitter, call: ir.ExternCall, condition: Value) -> None:
+        """A checksum is to be computed, if its condition holds."""
+
+    def around(self, g: Emitter, role: str, callee: Value) -> Value:
+        """A function that runs a block of the program, and notes that it does."""
+        del g, role
+        return callee
+
+
+class PacketLog(PacketNotes):
+    """Writes the instructions that leave lines."""
+
+    def line(self, g: Emitter, level: str, text: str, data: tuple[Value, Tuple] | None = None) -> None:
+        """A line; ``text`` is a format of the values at an address."""
+        self.leave(g, f"{LOG_MARK}{level}{text}", data)
+
+    def words(self, g: Emitter, level: str, text: str, *words: Value) -> None:
+        """A line with words of 64 bits."""
+        self.line(g, level, text, self.packed(g, *words))
 
     def values(self, g: Emitter, level: str, text: str, exprs: Sequence[ir.Expr]) -> None:
         """A line with the values of scalars."""
@@ -66,9 +110,8 @@ class PacketLog:
         """A parser state is entered."""
         self.line(g, "D", f"Parser 'parser' entering state '{name}'")
 
-    def extracted(self, g: Emitter, header: ir.Expr) -> None:
+    def extracted(self, g: Emitter, name: str) -> None:
         """A header was extracted."""
-        name = place(header)
         self.line(g, "D", f"Extracting header '{_plain(name.partition('.')[2] or name)}'")
 
     def branch(self, g: Emitter, stmt: ir.If, taken: bool) -> None:
@@ -83,9 +126,9 @@ class PacketLog:
         shown = "".join(f"\n* {_plain(key.name):{_KEY_WIDTH}}: {{:x}}" for key in keys)
         self.values(g, "D", f"Looking up key:{shown}", [key.expr for key in keys])
 
-    def outcome(self, g: Emitter, table: ir.MatchTable, hit: bool) -> None:
+    def outcome(self, g: Emitter, table: ir.MatchTable, entry: Value | None) -> None:
         """A table was hit or missed."""
-        self.line(g, "D", f"Table '{_plain(table.name)}': {'hit' if hit else 'miss'}")
+        self.line(g, "D", f"Table '{_plain(table.name)}': {'miss' if entry is None else 'hit'}")
 
     def entry(self, g: Emitter, choice: ir.TableAction) -> None:
         """A table's action is about to run."""

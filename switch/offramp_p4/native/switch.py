@@ -32,9 +32,11 @@ from offramp_p4.native.architecture import (
 from offramp_p4.native.code import ProgramCode
 from offramp_p4.native.lock import PacketLock, nothing
 from offramp_p4.native.log_lines import LogLines
+from offramp_p4.native.outline import OutlineReader
 from offramp_p4.native.records import CHECK_MARK, read_records
 from offramp_p4.native.runtime import context as at
 from offramp_p4.native.state.context import SwitchContext
+from offramp_p4.native.state.tables import NativeTable
 from offramp_p4.optimising import OptimiseWhen
 from offramp_p4.plain import PlainSwitch
 from offramp_p4.records import Digest, SwitchStats
@@ -45,9 +47,11 @@ if TYPE_CHECKING:
     from offramp_base.native.compiler import MachineCode
     from offramp_p4 import ir
     from offramp_p4.native.cores import Cores
-    from offramp_p4.state import TableState
+    from offramp_p4.native.records import RecordFormat
+    from offramp_p4.state import TableEntry, TableState
     from offramp_p4.tm import TmConfig
     from offramp_p4.tm.joint import Joint, Mark
+    from offramp_p4.trace.model import PacketTrace
 
 _Array = npt.NDArray[Any]
 
@@ -73,6 +77,8 @@ class NativeSwitch(PlainSwitch):
         log: takes lines of what packets do, in bmv2's words, after each batch, as bytes that are its own until it
             returns; v1model only.
         log_levels: letters of the levels whose lines it takes.
+        outline: takes an outline of the trace of each packet, after each batch; v1model only, and not with a ``log``.
+            While its ``listened()``, if it has such a method, says no, packets run as without it.
         optimise: when its machine code is optimised.
 
     Raises:
@@ -98,6 +104,7 @@ class NativeSwitch(PlainSwitch):
         queued: bool = False,
         log: Callable[[memoryview], object] | None = None,
         log_levels: str = LEVELS,
+        outline: Callable[[PacketTrace], object] | None = None,
         optimise: OptimiseWhen = OptimiseWhen.AT_ONCE,
     ) -> None:
         check_limits(program, max_passes=max_passes, max_steps=max_steps, max_state=max_state)
@@ -107,11 +114,14 @@ class NativeSwitch(PlainSwitch):
         objects = self._objects = architecture(program).objects(program)
         self._log_to, self._log_levels = log, log_levels
         self._log: LogLines | None = None
+        self._outlines = None if outline is None else OutlineReader(program, self._entry, outline)
+        self._events: Sequence[RecordFormat] = ()
         way = self._way = self._logged(PacketMode.QUEUED if queued else PacketMode.BATCH)
         try:
             self._module = build(program, objects, way)
         except RecursionError:
             raise OfframpError(f"{program.file}: the program nests its expressions or statements too deeply") from None
+        self._events = self._module.events
         self._code = ProgramCode(program, objects, cache, optimise)
         size, memory_size = self._module.plan.size, self._module.memory_size
         self._context = SwitchContext(
@@ -142,15 +152,31 @@ class NativeSwitch(PlainSwitch):
 
     def _take_functions(self) -> None:
         self._gather = self._code.of(self._way).function(GATHER, None, *[ctypes.c_int64] * 5)
-        self.__dict__.pop("_run", None)
+        for name in ("_run", "_run_outlined"):
+            self.__dict__.pop(name, None)
 
     def _logged(self, way: PacketMode) -> PacketMode:
         return way if self._log_to is None else LOGGED.get(way, way)
 
+    def _entry(self, table: str, number: int) -> TableEntry | None:
+        state = self._tables[table]
+        assert isinstance(state, NativeTable)
+        return state.entry(number)
+
     @cached_property
     def _run(self) -> Callable[..., int]:
-        run: Callable[..., int] = self.code(PacketMode.BATCH).function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
-        return run
+        return _batch_function(self.code(PacketMode.BATCH))
+
+    @cached_property
+    def _run_outlined(self) -> Callable[..., int]:
+        return _batch_function(self.code(PacketMode.OUTLINED_BATCH))
+
+    def _choose(self, outlines: OutlineReader, count: int) -> Callable[..., int]:
+        """The function for a batch of ``count`` packets: with outlines, if somebody wants them now."""
+        wanted = outlines.takes(count)
+        way = PacketMode.OUTLINED_BATCH if wanted else self._way
+        self._events = build(self.program, self._objects, way).events
+        return self._run_outlined if wanted else self._run
 
     @property
     def source(self) -> str:
@@ -171,9 +197,10 @@ class NativeSwitch(PlainSwitch):
         rows, lengths, ports = self._arrays(batches)
         length_at, port_at = address(lengths), address(ports)
         with self._running():
+            run = self._run if self._outlines is None else self._choose(self._outlines, len(lengths))
             for data in rows:
                 if count := len(data):
-                    self._run(self._context.pointer, address(data), data.strides[0], length_at, port_at, count)
+                    run(self._context.pointer, address(data), data.strides[0], length_at, port_at, count)
                     length_at, port_at = length_at + count * lengths.itemsize, port_at + count * ports.itemsize
             out = self._outputs()
         self._send_digests()
@@ -341,7 +368,9 @@ class NativeSwitch(PlainSwitch):
     def _read_events(self, context: SwitchContext) -> None:
         raw = context.buffer(at.SwitchMemory.events)
         if self._log_to is None:
-            records = read_records(self._module.events, raw.tobytes())
+            records = read_records(self._events, raw.tobytes())
+            if self._outlines is not None:
+                records = iter(self._outlines.read(records))
         else:
             if self._log is None:
                 self._log = LogLines(self._log_to, self._module.events, self._log_levels)
@@ -352,6 +381,11 @@ class NativeSwitch(PlainSwitch):
                 _FAILURES.error("%s: packet dropped", kind.text.removeprefix(CHECK_MARK))
             else:
                 _MESSAGES.info("%s", _filled(kind.text, values))
+
+
+def _batch_function(code: MachineCode) -> Callable[..., int]:
+    run: Callable[..., int] = code.function(RUN, ctypes.c_int64, *[ctypes.c_int64] * 6)
+    return run
 
 
 def _rows(batch: PacketBatch) -> _Array:

@@ -76,7 +76,7 @@ def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
 
     def matched() -> None:
         if log is not None:
-            log.outcome(g, table, hit=True)
+            log.outcome(g, table, entry)
         count(g, plan.words + TableRecord.hits)
         at = g.b.add(g.word(plan.words + offset(TableRecord.rows)), g.b.mul(g.b.sub(entry, i64(1)), i64(plan.row_size)))
         g.b.store(at if plan.profile is None else _resolve(g, table, plan, at), row)
@@ -85,7 +85,7 @@ def _write(g: Emitter, table: ir.MatchTable, result: Value) -> None:
 
     def missed() -> None:
         if log is not None:
-            log.outcome(g, table, hit=False)
+            log.outcome(g, table, None)
         if searched:
             count(g, plan.words + TableRecord.misses)
             g.target.on_miss(g, table, words)

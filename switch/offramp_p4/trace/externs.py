@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from offramp_p4 import ir, names
 from offramp_p4.engine import lvalues, walk
 from offramp_p4.engine.generator import Builder, Generator, is_scalar
-from offramp_p4.types import Enum, Header, Stack, Struct, Type, strip
+from offramp_p4.types import Enum, Header, Stack, Struct, Type, Union, strip
 
 if TYPE_CHECKING:
     from offramp_p4.engine.layout import Memory
@@ -97,7 +97,7 @@ def _headers(name: str, t: Type, at: int) -> Iterator[tuple[str, int]]:
     t = strip(t)
     if isinstance(t, Header):
         yield name, at
-    elif isinstance(t, Struct):
+    elif isinstance(t, Struct | Union):
         for f, offset in zip(t.fields, t.offsets, strict=True):
             yield from _headers(f"{name}.{f.name}", f.type, at + offset)
     elif isinstance(t, Stack):

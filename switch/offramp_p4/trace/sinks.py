@@ -57,6 +57,12 @@ class TraceSink:
         alone = self._text is not None and self._lines is None and self._further is None
         return self._write_bytes if alone else None
 
+    @property
+    def outlines_alone(self) -> Callable[[PacketTrace], object] | None:
+        """The further sink, if it is the only one and wants outlines alone: then the native engine can make them."""
+        alone = self._text is None and self._trees is None and self._lines is None
+        return self._further if alone and getattr(self._further, "outlines", False) else None
+
     def _write_bytes(self, lines: memoryview) -> None:
         """Write lines in UTF-8, at once."""
         assert self._text is not None

@@ -102,16 +102,21 @@ class EventLog:
     Args:
         device: stands in every message.
         publish: sends a message.
+        listened: whether somebody takes messages now.
 
     Attributes:
         full: traces are to have every outcome of a condition, and the headers that leave.
+        outlines: traces need no values.
         handle: the handle of an entry of a table; that of clients over Thrift, where they are served.
     """
 
     full: Final = True
+    outlines: Final = True
 
-    def __init__(self, device: int, publish: Callable[[bytes], None]) -> None:
-        self._device, self._publish = device, publish
+    def __init__(
+        self, device: int, publish: Callable[[bytes], None], listened: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._device, self._publish, self.listened = device, publish, listened
         self._handles: defaultdict[str, Handles] = defaultdict(Handles)
         self._program: Callable[[], Program | None] = lambda: None
         self._known: tuple[Program, ObjectNumbers | None] | None = None

@@ -203,7 +203,7 @@ def _serve(wanted: Settings, line: CommandWords, program: str) -> None:
 
             publisher = stack.enter_context(Publisher(nanolog))
             publishers["elogger_socket"] = publisher.address
-            events = event_log.EventLog(wanted.device_id, publisher.publish)
+            events = event_log.EventLog(wanted.device_id, publisher.publish, lambda: publisher.subscribers > 0)
 
         # What scripts wait for, in the words of bmv2.
         def ready(running: RunningSwitch) -> None:

@@ -72,12 +72,13 @@ def test_xxh64(text: bytes, size: int) -> None:
     assert xxh64(b"Nobody inspects the spammish repetition") == 0xFBCEA83C8A378BF1
 
 
-def test_a_subscriber_reads_what_packets_do(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_a_subscriber_reads_what_packets_do(tmp_path: Path, engine: str) -> None:
     source = tmp_path / "program.p4"
     source.write_text(PROGRAM)
     with Publisher(f"ipc://{tmp_path}/events.ipc") as publisher:
         log = EventLog(5, publisher.publish)
-        with serving(source, events=log) as server, ThriftClient("127.0.0.1", server.port) as client:
+        with serving(source, events=log, engine=engine) as server, ThriftClient("127.0.0.1", server.port) as client:
             document = json.loads(client.call("standard", "bm_get_config"))
             headers = {each["id"]: each["name"] for each in document["headers"]}
             (table,) = [t for p in document["pipelines"] for t in p["tables"] if t["name"] == "I.t"]

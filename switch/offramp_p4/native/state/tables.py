@@ -182,6 +182,10 @@ class NativeTable(TableState):
             entry.bytes += volume
             self._note_hit(entry, now_us)
 
+    def entry(self, number: int) -> TableEntry | None:
+        """The entry of a number, counted from 1."""
+        return self._by_number[number - 1]
+
     def _note_hit(self, entry: TableEntry, now_us: int) -> None:
         """An entry has been hit, or counted."""
         entry.last_hit_us = now_us

@@ -133,8 +133,10 @@ def _verify(target: NativeV1Target, g: Emitter, e: ir.ExternCall, *, payload: bo
 
 
 def _update(target: NativeV1Target, g: Emitter, e: ir.ExternCall, *, payload: bool) -> Value:
-    checksum = argument(e, 2)
-    with g.when(g.value(argument(e, 0))):
+    checksum, condition = argument(e, 2), g.value(argument(e, 0))
+    if g.log is not None:
+        g.log.updated(g, e, condition)
+    with g.when(condition):
         into = lvalues.lvalue(g, checksum)
         lvalues.write(g, into, _sum(target, g, e, payload=payload))
     return None

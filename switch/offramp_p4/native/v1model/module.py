@@ -19,6 +19,7 @@ from offramp_p4.native.layout import ByteLayout
 from offramp_p4.native.log import PacketLog
 from offramp_p4.native.near import copy_near, same_bytes
 from offramp_p4.native.next_pass import indexed_places, reaches
+from offramp_p4.native.outline import PacketOutline
 from offramp_p4.native.plan import ContextPlan
 from offramp_p4.native.rules import RULES
 from offramp_p4.native.runtime import program as names
@@ -51,14 +52,16 @@ _ENTRIES: Final = {
     PacketMode.QUEUED: (receive, receive_batch, advance, gather),
     PacketMode.BURST: (run_burst,),
 }
+_PLAIN: Final = {way: plain for plain, way in LOGGED.items()} | {PacketMode.OUTLINED_BATCH: PacketMode.BATCH}
+"""The ways without notes of what packets do, by those with them."""
 _BLOCKS: Final = ("parse", "verify", "ingress", "egress", "compute", "deparse")
 
 
 def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Module:
     """Translate a program."""
     assert isinstance(objects, V1Objects)
-    logged = way in LOGGED.values()
-    way = next((plain for plain, with_log in LOGGED.items() if with_log is way), way)
+    notes = PacketOutline if way is PacketMode.OUTLINED_BATCH else PacketLog if way in LOGGED.values() else None
+    way = _PLAIN.get(way, way)
     blocks = list(blocks_of(program).values())
     parser = blocks[0]
     assert isinstance(parser, ir.ParserInstance)
@@ -86,9 +89,9 @@ def translate(program: ir.Program, objects: NativeState, way: PacketMode) -> Mod
     g = Emitter(program, module, layout, target, library)
     deparser = blocks[-1]
     assert isinstance(deparser, ir.ControlInstance)
-    if logged:
-        g.log = PacketLog(target.events)
-    known = not logged and gives_back(layout, parser, deparser)
+    if notes is not None:
+        g.log = notes(target.events)
+    known = notes is None and gives_back(layout, parser, deparser)
     if known:
         g.watched = WriteWatch((cells.headers, cells.headers_end), cells.fields[names.WRITTEN.name][0])
     foresight = Foresight(g, program.tables, parser)

@@ -13,7 +13,7 @@ _SOFT = 4
 """Repeats that cost the switch little, DONE and uploads, come this many times earlier than FETCH."""
 
 _ASKS = 32
-"""FETCHes for which there is time before a worker gives up: where a fifth of all frames is lost, six in ten are in vain."""
+"""FETCHes before a worker gives up, at least: where a fifth of all frames is lost, six in ten are in vain."""
 
 
 @dataclass(frozen=True)

@@ -187,9 +187,7 @@ def test_time_outs_without_a_word() -> None:
     assert Recovery(timeout_s=2.0, cap_s=2.0).timeout_s == 2.0
 
 
-@pytest.mark.parametrize(
-    ("limit", "first", "least"), [(10.0, 0.02, 32), (10.0, 1.0, 10), (60.0, 0.5, 32), (2, 2, 1)]
-)
+@pytest.mark.parametrize(("limit", "first", "least"), [(10.0, 0.02, 32), (10.0, 1.0, 10), (60.0, 0.5, 32), (2, 2, 1)])
 def test_a_worker_asks_often_before_it_gives_up(limit: float, first: float, least: int) -> None:
     timer = RetryTimer(Recovery.within(limit, first))
     steps = [timer.fires(step * 0.01)[1] for step in range(round(limit / 0.01) + 1)]

@@ -99,7 +99,7 @@ def _forget_outside(g: Generator, at: lvalues.LValue, header: Header) -> None:
     """Write the line that clears what was extracted to an element out of range, which reads as zero."""
     if isinstance(at.address, str):
         with g.indented(f"if {at.address} >= VOID:"):
-            g.line(f"m[{at.address}:{lvalues.plus(at.address, header.slots)}] = {zeros(header.slots)}")
+            g.line(f"m[{at.address}:{lvalues.plus(at.address, header.slots)}] = ({zeros(header.slots)},)")
 
 
 def _advance_stack(g: Generator, place: ir.Expr) -> None:

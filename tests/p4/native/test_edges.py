@@ -44,8 +44,11 @@ def test_enums_of_signed_numbers(value: int) -> None:
     assert [frame[0] for _, frame in sent] == [value, 0x03]
 
 
+@pytest.mark.parametrize("more", [0, 10])
 @pytest.mark.parametrize("elements", range(1, 8))
-def test_elements_behind_the_end_of_a_stack_read_as_zero(elements: int) -> None:
-    frame = bytes(4) + b"".join(bytes([0x80 if n + 1 == elements else 0, n, 0, n]) for n in range(elements)) + b"rest"
-    ((_, sent),) = Twins(load_text(BEYOND)).send([(0, frame)])
+def test_elements_behind_the_end_of_a_stack_read_as_zero(elements: int, more: int) -> None:
+    """Headers of three fields and ``more``."""
+    text = BEYOND.replace("bit<16> c;", "bit<16> c; " + "".join(f"bit<8> d{n}; " for n in range(more)))
+    stack = b"".join(bytes([0x80 if n + 1 == elements else 0, n, 0, n, *range(more)]) for n in range(elements))
+    ((_, sent),) = Twins(load_text(text)).send([(0, bytes(4 + more) + stack + b"rest")])
     assert sent.endswith(b"rest") == (elements <= 3)

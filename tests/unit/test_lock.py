@@ -36,6 +36,9 @@ def test_versions_are_those_of_the_constraints() -> None:
     lock = locked("requirements.lock")
     assert {name: version for name, version in lock.items() if wanted.get(name, version) != version} == {}
     assert "torch" not in lock
+    cuda = locked("cuda.lock")
+    assert {"nvidia-cublas", "nvidia-nccl-cu13"} <= cuda.keys()
+    assert cuda.keys() & lock.keys() == set()
     assert locked("torch.lock") == {"torch": wanted["torch"]}
 
 

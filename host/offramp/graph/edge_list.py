@@ -15,8 +15,10 @@ from offramp_base.archive import read_array
 from offramp_base.documents import read_text
 from offramp_base.errors import OfframpError, first_line
 
-SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el")
+SUFFIXES = (".txt", ".csv", ".tsv", ".edges", ".el", ".mtx")
 _COMMENTS = ("#", "%")
+_HEADING = 200
+"""Bytes of a heading that are looked at."""
 
 
 def read_edge_list(
@@ -24,6 +26,7 @@ def read_edge_list(
 ) -> Graph:
     """A graph from lines ``u v`` (``u,v`` in ``.csv``); further columns, ``#`` and ``%`` lines are ignored.
 
+    An ``.mtx`` file is one of Matrix Market's square coordinate matrices, whose values are ignored: vertex 0 is row 1.
     With ``features`` (``.npy``, or text with one row per vertex) or ``labels`` (likewise, one integer per vertex)
     ids are row numbers; without either, ids may have gaps and are renumbered in ascending order.
 
@@ -31,7 +34,7 @@ def read_edge_list(
         OfframpError: a line that is not an edge (file, line number), or arrays that do not fit.
     """
     delimiter = "," if path.suffix == ".csv" else None
-    pairs = _integers(path, delimiter, columns=2)
+    pairs = _entries(path) if path.suffix == ".mtx" else _integers(path, delimiter, columns=2)
     if len(pairs) and pairs.min() < 0:
         raise OfframpError(f"{path}: expected vertex ids of at least 0")
     feature_rows = None if features is None else _matrix(features)
@@ -55,6 +58,25 @@ def read_edge_list(
     )
     graph.name = path.stem
     return graph
+
+
+def _entries(path: Path) -> IntArray:
+    """``(entries, 2)`` of a matrix, counted from 0."""
+    try:
+        with path.open("rb") as file:
+            words = file.readline(_HEADING).lower().split()
+    except OSError as error:
+        raise OfframpError(f"{path}: {error.strerror}") from None
+    if words[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"]:
+        raise OfframpError(f"{path}:1: expected %%MatrixMarket matrix coordinate")
+    (rows, columns), *_ = pairs = _integers(path, None, columns=2)
+    if rows != columns:
+        raise OfframpError(f"{path}: expected as many rows as columns, got {rows} and {columns}")
+    if len(pairs) == 1:
+        raise OfframpError(f"{path}: expected at least one entry")
+    if pairs[1:].min() < 1 or pairs[1:].max() > rows:
+        raise OfframpError(f"{path}: expected indices of 1 to {rows}")
+    return pairs[1:] - 1
 
 
 def _integers(path: Path, delimiter: str | None, columns: int) -> IntArray:

@@ -25,7 +25,7 @@ def load(
     """The graph that ``spec`` names, symmetrised (``metadata['symmetrised']`` says whether that changed it).
 
     ``spec`` is a built-in name (``digits``, ``karate``, …), an ``.npz`` file, an edge list (``.txt``,
-    ``.csv``, ``.tsv``, ``.edges``, ``.el``; then ``features`` and ``labels`` may name files), a folder of
+    ``.csv``, ``.tsv``, ``.edges``, ``.el``, ``.mtx``; then ``features`` and ``labels`` may name files), a folder of
     SNAP's MUSAE graphs, ``pyg:CLASS[/NAME]``, or a generator such as ``sbm:n=1000,k=4``. ``split`` is
     ``planetoid`` or fractions (``0.6/0.2/0.2``), by default the source's own split, else ``planetoid``.
     ``seed`` moves splits and generators.

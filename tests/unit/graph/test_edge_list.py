@@ -3,9 +3,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.io
+import scipy.sparse
 
 from offramp.graph.load import load
 from offramp_base.errors import OfframpError
+
+MATRIX = "%%MatrixMarket matrix coordinate pattern general\n"
 
 
 @pytest.mark.parametrize(
@@ -15,6 +19,7 @@ from offramp_base.errors import OfframpError
         ("g.csv", "source,target,weight\n0,1,1\n1, 2,1\n2,0,1\n"),
         ("g.tsv", "0\t1\n1\t2\n2\t0\n"),
         ("g.el", "10 30\n30 200\n200 10\n"),
+        ("g.mtx", "%%MatrixMarket matrix coordinate real symmetric\n% a comment\n3 3 3\n1 2 0.5\n2 3 1\n3 1 2\n"),
     ],
 )
 def test_formats(tmp_path, name, text):
@@ -52,6 +57,11 @@ def test_features_and_labels_are_rows_of_vertices(tmp_path, suffix):
         ("g.csv", "a,b\n0,1\n0;2\n", "g.csv:3: expected 2 integers, got '0;2'"),
         ("g.txt", "# nothing\n", "g.txt: expected at least one line"),
         ("g.txt", "0 -1\n", "g.txt: expected vertex ids of at least 0"),
+        ("g.mtx", "%%MatrixMarket matrix array real general\n", "g.mtx:1: expected %%MatrixMarket matrix coordinate"),
+        ("g.mtx", f"{MATRIX}3 4 1\n1 1\n", "g.mtx: expected as many rows as columns, got 3 and 4"),
+        ("g.mtx", f"{MATRIX}3 3 0\n", "g.mtx: expected at least one entry"),
+        ("g.mtx", f"{MATRIX}3 3 1\n1 4\n", "g.mtx: expected indices of 1 to 3"),
+        ("g.mtx", f"{MATRIX}3 3 1\n0 1\n", "g.mtx: expected indices of 1 to 3"),
         ("g.txt", b"\xff\xfe\x00", "g.txt: cannot be read: it is not UTF-8 text"),
     ],
 )
@@ -83,3 +93,24 @@ def test_errors_in_companion_files(tmp_path):
     rows.write_text("0\n1\n")
     with pytest.raises(OfframpError, match="features and labels files go with an edge list only"):
         load("digits", labels=rows)
+
+
+@pytest.mark.parametrize("symmetry", ["general", "symmetric"])
+def test_a_matrix_has_the_edges_that_scipy_reads(tmp_path, symmetry):
+    rng = np.random.default_rng(1)
+    matrix = scipy.sparse.random(40, 40, 0.1, rng=rng)
+    if symmetry == "symmetric":
+        matrix = matrix + matrix.T
+    scipy.io.mmwrite(tmp_path / "g.mtx", matrix, symmetry=symmetry)
+    read = scipy.io.mmread(tmp_path / "g.mtx").tocsr()
+    both = ((read + read.T) != 0).toarray()
+    np.fill_diagonal(both, val=False)
+    graph = load(tmp_path / "g.mtx", labels=_rows_of(tmp_path, 40))
+    mine = scipy.sparse.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), (40, 40)).toarray() != 0
+    assert np.array_equal(mine, both)
+
+
+def _rows_of(folder, vertices):
+    path = folder / "labels.npy"
+    np.save(path, np.arange(vertices) % 2)
+    return path

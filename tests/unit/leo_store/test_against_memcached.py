@@ -182,6 +182,25 @@ def test_a_line_that_names_no_keys_may_not_be_long(pair: tuple[Text, Text]) -> N
         assert other.sock.recv(10) == b""
 
 
+@pytest.mark.parametrize("name", [b"get", b"gets"])
+def test_a_line_of_keys_may_be_long(pair: tuple[Text, Text], name: bytes) -> None:
+    for peer in pair:
+        with Text("{}:{}".format(*peer.sock.getpeername())) as each:
+            assert each(b"set several 7 0 2\r\nhi\r\n") == b"STORED\r\n"
+            each.sock.sendall(name + b" several" * 20_000 + b"\r\n")
+            for _ in range(20_000):
+                assert each._file.readline().startswith(b"VALUE several 7 2")
+                assert each._file.readline() == b"hi\r\n"
+            assert each._file.readline() == b"END\r\n"
+
+
+def test_a_line_has_as_many_words_as_a_command_of_redis(pair: tuple[Text, Text]) -> None:
+    with Text("{}:{}".format(*pair[0].sock.getpeername())) as other:
+        assert other(b"get" + b" k" * 65_535 + b"\r\n") == b"END\r\n"
+        assert other(b"get" + b" k" * 65_536 + b"\r\n") == b"CLIENT_ERROR more than 65536 words\r\n"
+        assert other.sock.recv(10) == b""
+
+
 LONG = b"x" * ((1 << 20) + 1)
 
 

@@ -209,6 +209,7 @@ void MemcachedSession::simple(Answer& out) {
     if (name == "me") return meta_debug(out);
     if (name == "flush_all") return flush(out);
     if (name == "stats") return stats(out);
+    if (name == "ms" && words_.size() > 1) return void(out.append(bad_format));
     if (name == "mn") {
         out.append("MN\r\n");
     } else if (name == "version") {

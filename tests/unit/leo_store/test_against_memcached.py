@@ -205,8 +205,8 @@ def test_a_line_has_as_many_words_as_a_command_of_redis(pair: tuple[Text, Text])
     "request_",
     [
         # The number of an item that was not stored.
-        b"ms k 2 c C99\r\nio\r\n", b"ms none 2 c C9\r\nio\r\n", b"ms k 2 c ME k Oabc\r\nio\r\n", b"ms none 2 MR c\r\nio\r\n",
-        b"ms none 2 MA c k\r\nio\r\n", b"ms k\r\n",
+        b"ms k 2 c C99\r\nio\r\n", b"ms none 2 c C9\r\nio\r\n", b"ms k 2 c ME k Oabc\r\nio\r\n",
+        b"ms none 2 MR c\r\nio\r\n", b"ms none 2 MA c k\r\nio\r\n", b"ms k\r\n",
         # Words too few, one more.
         b"set k 0 0\r\n", b"set k 0 0 1 more\r\n7\r\n", b"cas k 0 0 1 99 more\r\n7\r\n", b"add k 0 0 1 more\r\n7\r\n",
         b"append k 0 0 1 more\r\n7\r\n",

@@ -51,6 +51,8 @@ struct Server::Connection {
         else
             marks.back().end = out.position();
     }
+    // Whether all that it has sent is short requests, as far as is known.
+    [[nodiscard]] bool brief() const { return in.empty() && (short_requests > 0 || !served); }
     // Whether it has commands that it can execute now.
     [[nodiscard]] bool executable() const {
         return !in.empty() && in.size() >= session->needs() && !session->ended() && !session->wait && !gone;

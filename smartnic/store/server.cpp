@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ constexpr std::size_t part_bytes = std::size_t{32} << 10;    // that are read fr
 constexpr std::size_t input_bytes = std::size_t{66} << 10;   // and of one of a client that has sent others, with a value of 64 KiB
 constexpr std::size_t short_in = std::size_t{4} << 10, short_out = std::size_t{16} << 10;  // bytes that need no turn of their own
 constexpr unsigned known = 8;                               // short requests, after which a client need not wait for a turn
+constexpr unsigned most_ahead = 4;                          // others' short requests in a round that need not where nobody waits
 constexpr std::int64_t turns_ns = 40'000;                   // of a round, for turns; they end sooner behind
 constexpr std::uint64_t turn_commands = 128;                // so many commands, or a slice of bytes
 constexpr std::size_t slice_pieces = 64;
@@ -54,6 +56,13 @@ void prepare(int socket) {
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most_unsent, sizeof most_unsent);
     ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+// Bytes that have come and are not read.
+std::size_t waiting_bytes(int socket) {
+    int bytes = 0;
+    ::ioctl(socket, FIONREAD, &bytes);
+    return static_cast<std::size_t>(bytes);
 }
 
 // Sends up to `most` bytes of what waits.
@@ -175,6 +184,7 @@ void Server::run() {
         const int count = wait(events.data(), done_ns);
         store_.look_at_clock();
         busy_ = false;
+        ahead_ = line_.empty() ? most_ahead : 0;
         for (int i = 0; i < count; ++i) handle(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
         if (store_.now_ms() >= next_rare_ms_) rare();
         finish_round();
@@ -195,6 +205,7 @@ void Server::handle(int socket, std::uint32_t what) {
         if (connection.gone || (what & EPOLLOUT) != 0) queue(connection);
         if ((what & ~static_cast<std::uint32_t>(EPOLLOUT)) == 0 || connection.deaf || connection.gone) return;
         if (connection.short_requests == known && !connection.lined_up) return read(connection);
+        if (ahead_ > 0 && line_.empty() && connection.brief() && waiting_bytes(socket) <= short_in) return --ahead_, read(connection);
         connection.readable = true;
         line_up(connection);
     } else if (socket == bell_.get()) {

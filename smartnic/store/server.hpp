@@ -138,6 +138,7 @@ class Server {
     std::atomic<bool> stop_ = false;
     std::int64_t next_rare_ms_ = 0, next_save_ms_ = 0, next_trim_ms_ = 0;
     std::size_t freed_bytes_ = 0;  // that clients held, since memory was given back
+    unsigned ahead_ = 0;  // clients that may still be served in this round in the order of what they sent, before turns begin
     bool busy_ = false;
 };
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from offramp.fpga import tools
 from offramp.fpga.tools import run_tool
 from offramp_base.errors import OfframpError
 
@@ -38,6 +41,45 @@ def test_a_tool_that_does_not_end(tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match=r"not done after 1 s: see .*a.log$"):
         run_tool(python("import time; print('so far', flush=True); time.sleep(60)"), tmp_path, "a.log", 1)
     assert (tmp_path / "a.log").read_text() == "so far\n"
+
+
+@pytest.mark.parametrize(
+    ("used_s", "waits_s"),
+    [
+        ([1200.0, 2400.0], [3600.0, 2400.0, 1200.0]),  # a third of a processor: it ends in the third wait
+        ([3600.0], [3600.0]),
+        ([100.0, 101.0], [3600.0, 3500.0]),  # it stands still
+    ],
+)
+def test_the_limit_is_one_of_processor_time(
+    used_s: list[float], waits_s: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    class Tool:
+        pid = 1
+
+        def wait(self, seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) <= len(used_s):
+                raise subprocess.TimeoutExpired("tool", seconds)
+
+    monkeypatch.setattr(tools, "_processor_s", lambda pid: used_s[len(waits) - 1])
+    assert tools._ends(cast("subprocess.Popen[bytes]", Tool()), 3600.0) is (len(waits_s) > len(used_s))
+    assert waits == waits_s
+
+
+def test_processor_time_is_of_a_process_and_its_children() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    program = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print('x', flush=True); input()"
+    )
+    with subprocess.Popen(python(program), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as tool:
+        assert tool.stdout is not None
+        tool.stdout.read(1)
+        assert tools._processor_s(tool.pid) >= 0.29
+        tool.communicate(b"\n")
+    assert tools._processor_s(tool.pid) == float("inf")
 
 
 def test_a_tool_that_is_missing(tmp_path: Path) -> None:

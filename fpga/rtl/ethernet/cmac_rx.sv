@@ -58,7 +58,7 @@ module cmac_rx #(
     gone  <= cut;
 
     out_data  <= data;
-    out_count <= count;
+    out_count <= gone ? 6'd0 : count;  // behind a frame that is cut off there may be no value
     out_last  <= last || gone;
     out_fault <= gone ? ethernet_pkg::CORRUPT : too_long ? ethernet_pkg::JUMBO : too_short ? ethernet_pkg::RUNT
         : bad ? ethernet_pkg::CORRUPT : ethernet_pkg::NONE;

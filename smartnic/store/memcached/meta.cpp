@@ -61,18 +61,20 @@ bool parse_flags(const Words& words, std::size_t first, std::string_view allowed
     return false;
 }
 
-// The flags of an answer, in the order in which they were asked for, and the end of the line.
-void append_flags(Answer& out, const Words& words, std::size_t first, const Store& store, const Entry* entry, const Flags& flags) {
+// The flags of an answer, in the order in which they were asked for, and the end of the line. An item that was not `stored`
+// has the number 0.
+void append_flags(Answer& out, const Words& words, std::size_t first, const Store& store, const Entry* entry, const Flags& flags,
+                  bool stored = true) {
     for (std::size_t i = first; i < words.size(); ++i) {
         const char flag = words[i][0];
-        const bool known = flag == 'k' || flag == 'O' || (entry != nullptr && std::string_view("cfst").find(flag) != std::string_view::npos);
+        const bool known = flag == 'k' || flag == 'O' || (flag == 'c' && !stored) || (entry != nullptr && std::string_view("cfst").find(flag) != std::string_view::npos);
         if (!known) continue;
         out.push_back(' ');
         out.push_back(flag);
         switch (flag) {
             case 'k': out.append(words[1]).append(flags.base64 ? " b" : ""); break;
             case 'O': out.append(words[i].substr(1)); break;
-            case 'c': append_number(out, entry->version); break;
+            case 'c': append_number(out, stored ? entry->version : 0); break;
             case 'f': append_number(out, entry->flags); break;
             case 's': append_number(out, entry->value_length); break;
             case 't': append_number(out, entry->expires_ms == 0 ? -1 : (entry->expires_ms - store.now_ms()) / 1000); break;
@@ -134,7 +136,7 @@ void MemcachedSession::meta_set(std::string_view data, Answer& out) {
     else if ((mode == 'E' && old != nullptr) || (mode == 'R' && old == nullptr) || (joins && old == nullptr && !flags.creates)) refusal = "NS";
     if (refusal != nullptr) {
         out.append(refusal);
-        return append_flags(out, words_, 3, store, nullptr, flags);
+        return append_flags(out, words_, 3, store, nullptr, flags, false);
     }
     Entry* entry = nullptr;
     if (joins && old != nullptr)

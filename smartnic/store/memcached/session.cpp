@@ -13,7 +13,8 @@
 namespace offramp::store::memcached {
 namespace {
 
-constexpr std::size_t most_line = 1 << 16, most_other_line = 2048;  // a line of keys, any other
+constexpr std::size_t most_other_line = 2048;  // bytes of a line that names no keys
+constexpr std::size_t most_words = 1 << 16;    // of one that does
 constexpr std::size_t record_overhead = 128;
 constexpr std::int64_t longest_from_now_s = 60 * 60 * 24 * 30;
 
@@ -69,7 +70,7 @@ std::size_t MemcachedSession::consume(std::string_view in, Answer& out) {
 
 std::size_t MemcachedSession::command(std::string_view in, Answer& out) {
     const bool keys = proved_ && (in.starts_with("get") || in.starts_with("gat"));
-    const std::size_t most = keys ? most_line : most_other_line;
+    const std::size_t most = keys ? most_command : most_other_line;
     const std::size_t end = in.substr(0, most).find('\n', searched_);
     if (end == std::string_view::npos) {
         if (in.size() >= most) {
@@ -85,7 +86,14 @@ std::size_t MemcachedSession::command(std::string_view in, Answer& out) {
     std::string_view line = in.substr(0, end - (end > 0 && in[end - 1] == '\r'));
     if (words_.capacity() > kept_words) free_memory(words_);
     words_.clear();
-    for (std::string_view word = next_word(line); !word.empty(); word = next_word(line)) words_.push_back(word);
+    for (std::string_view word = next_word(line); !word.empty() && words_.size() <= most_words; word = next_word(line))
+        words_.push_back(word);
+    if (words_.size() > most_words) {
+        ++service_.totals.protocol_errors;
+        out.append("CLIENT_ERROR more than 65536 words\r\n");
+        ended_ = true;
+        return end + 1;
+    }
     if (words_.empty()) return out.append("ERROR\r\n"), end + 1;
     const bool stores = one_of(words_[0], storing) && words_.size() >= 5;
     const bool meta_store = words_[0] == "ms" && words_.size() >= 3;
@@ -201,6 +209,7 @@ void MemcachedSession::simple(Answer& out) {
     if (name == "me") return meta_debug(out);
     if (name == "flush_all") return flush(out);
     if (name == "stats") return stats(out);
+    if (name == "ms" && words_.size() > 1) return void(out.append(bad_format));
     if (name == "mn") {
         out.append("MN\r\n");
     } else if (name == "version") {

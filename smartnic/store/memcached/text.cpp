@@ -68,7 +68,7 @@ void MemcachedSession::store_value(std::string_view data, Answer& out) {
     std::uint32_t flags = 0;
     std::int64_t time = 0;
     std::uint64_t unique = 0;
-    if (words_.size() != (checks ? 6u : 5u)) return void(out.append("ERROR\r\n"));
+    if (words_.size() < (checks ? 6u : 5u)) return void(out.append(bad_format));  // more of them are nothing
     const std::string_view key = words_[1];
     if (!good_key(key) || !parse_number(words_[2], flags) || !parse_number(words_[3], time) ||
         (checks && !parse_number(words_[5], unique)))

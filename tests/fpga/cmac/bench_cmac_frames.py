@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import ClockCycles, FallingEdge, with_timeout
 
 from offramp_sim.rtl.bench import report, settings
-from offramp_sim.rtl.models.streams import pauses
+from offramp_sim.rtl.models.streams import forget, pauses
 from rtl.cmac import LEAST, MOST, CmacPins
 from rtl.coverage import Coverage
 
@@ -27,8 +27,13 @@ class Card:
     def __init__(self, dut, idle=None):
         self.dut, self.idle = dut, idle or repeat(False)
         self.frames, self.lost = [], 0
-        dut.tx_valid.value = 0
+        self._rest()
         cocotb.start_soon(self._take())
+
+    def _rest(self):
+        """Give no beat; its fields have no value."""
+        self.dut.tx_valid.value = 0
+        forget(self.dut.tx_data, self.dut.tx_count, self.dut.tx_last)
 
     async def _take(self):
         dut, frame = self.dut, bytearray()
@@ -41,7 +46,8 @@ class Card:
                 continue
             last, count = int(dut.rx_last.value), int(dut.rx_count.value) + 1
             assert last or count == BEAT
-            frame += int(dut.rx_data.value).to_bytes(BEAT, "little")[:count]
+            cut = last and int(dut.rx_fault.value) == CORRUPT  # whose bytes may have no value
+            frame += bytes(count) if cut else int(dut.rx_data.value).to_bytes(BEAT, "little")[:count]
             if last:
                 self.frames.append((bytes(frame), int(dut.rx_fault.value)))
                 frame.clear()
@@ -52,7 +58,7 @@ class Card:
         for at in range(0, len(frame), BEAT):
             beat = frame[at : at + BEAT]
             while next(self.idle):
-                dut.tx_valid.value = 0
+                self._rest()
                 await FallingEdge(dut.clk)
             dut.tx_data.value = int.from_bytes(beat + dice.randbytes(BEAT - len(beat)), "little")
             dut.tx_count.value, dut.tx_last.value = len(beat) - 1, at + BEAT >= len(frame)
@@ -62,7 +68,7 @@ class Card:
                 await FallingEdge(dut.clk)
                 if taken:
                     break
-        dut.tx_valid.value = 0
+        self._rest()
 
 
 async def joined(dut, **options):

@@ -12,6 +12,8 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, FallingEdge
 
+from offramp_sim.rtl.models.streams import forget
+
 BEAT: Final = 64
 USER_PS: Final = 3104
 """322 MHz, in whole picoseconds for both halves of a cycle."""
@@ -34,7 +36,8 @@ class Arrival(NamedTuple):
 class CmacPins:
     """The far side of ``rx_axis`` and ``tx_axis``, and of the clock and the reset of a card or of ``cmac_frames``.
 
-    ``frames`` are those that came from the card. Its beats are looked at in the middle of a cycle.
+    ``frames`` are those that came from the card. Its beats are looked at in the middle of a cycle. Those that come have
+    no value in cycles without a beat.
 
     Args:
         dut: has the CMAC's user interface.
@@ -97,7 +100,7 @@ class CmacPins:
         while True:
             if not self._arrivals or dut.rst.value == 1:
                 self._busy = False
-                dut.rx_axis_tvalid.value = 0
+                self._rest()
                 owed = 0.0
                 await FallingEdge(dut.usr_clk)
                 continue
@@ -105,7 +108,7 @@ class CmacPins:
             arrival = self._arrivals.popleft()
             owed += len(arrival.frame) + _OVERHEAD - await self._frame(arrival) * _BYTES_PER_CYCLE
             while self.paced and owed > 0:
-                dut.rx_axis_tvalid.value = 0
+                self._rest()
                 await FallingEdge(dut.usr_clk)
                 owed -= _BYTES_PER_CYCLE
 
@@ -115,7 +118,7 @@ class CmacPins:
         frame = arrival.frame if arrival.cut_at is None else arrival.frame[: arrival.cut_at]
         for at in range(0, len(frame), BEAT):
             while next(self._idle):
-                dut.rx_axis_tvalid.value = 0
+                self._rest()
                 await FallingEdge(dut.usr_clk)
                 cycles += 1
             beat = frame[at : at + BEAT]
@@ -128,12 +131,17 @@ class CmacPins:
             await FallingEdge(dut.usr_clk)
             cycles += 1
         if arrival.cut_at is not None:
-            dut.rx_axis_tvalid.value = 0
+            self._rest()
             dut.rx_cut.value = 1
             await FallingEdge(dut.usr_clk)
             dut.rx_cut.value = 0
             cycles += 1
         return cycles
+
+    def _rest(self) -> None:
+        """Give no beat in this cycle."""
+        self.dut.rx_axis_tvalid.value = 0
+        forget(*(getattr(self.dut, f"rx_axis_{name}") for name in ("tdata", "tkeep", "tlast", "tuser")))
 
     async def _take(self) -> None:
         """Take beats in cycles without a pause; a frame that has begun goes on in every cycle."""

@@ -14,6 +14,7 @@ from cocotb.utils import get_sim_time
 from cocotbext.eth import GmiiFrame, RgmiiSource
 
 from offramp.fpga import udp
+from offramp_sim.rtl.models.streams import forget
 
 ADDRESS: Final = 0xC0A80132
 CARD: Final = b"\x02\x4f" + ADDRESS.to_bytes(4, "big")
@@ -26,7 +27,7 @@ PHY_NS: Final = 8
 def checksum(content: bytes) -> int:
     """The Internet's (RFC 1071)."""
     padded = content + b"\0" * (len(content) % 2)
-    total = sum(struct.unpack(f">{len(padded) // 2}H", padded))
+    total: int = sum(struct.unpack(f">{len(padded) // 2}H", padded))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
@@ -82,6 +83,37 @@ def opened(frame: bytes) -> tuple[dict[str, int], bytes]:
     return dict(zip(names, struct.unpack_from(">HBBIIBBII", content), strict=True)), content[udp.HEADER.size :]
 
 
+class _Control:
+    """RGMII's receive control, for a source that writes it after the data, at one edge of the clock and the other.
+
+    Data has no value between frames: what a PHY tells there (RGMII's in-band status) the card does not read.
+    """
+
+    def __init__(self, dut: Any) -> None:
+        self._dut = dut
+        self._low, self._idle = False, True
+
+    def __len__(self) -> int:
+        return 1
+
+    def setimmediatevalue(self, value: int) -> None:
+        """Write what it is before the clock runs."""
+        self._dut.rgmii_rx_ctl.value = value
+
+    @property
+    def value(self) -> Any:
+        """Its value."""
+        return self._dut.rgmii_rx_ctl.value
+
+    @value.setter
+    def value(self, value: int) -> None:
+        self._low = not self._low
+        self._idle = not value if self._low else self._idle
+        self._dut.rgmii_rx_ctl.value = value
+        if self._idle:
+            forget(self._dut.rgmii_rd)
+
+
 class Pins:
     """A card at its RGMII pins: frames without check sequence in and out, and the wire's gaps.
 
@@ -92,7 +124,7 @@ class Pins:
         self.dut = dut
         Clock(dut.clk, clock_ns, unit="ns").start()
         Clock(dut.rgmii_rxc, PHY_NS, unit="ns").start()
-        self.source = RgmiiSource(dut.rgmii_rd, dut.rgmii_rx_ctl, dut.rgmii_rxc)
+        self.source = RgmiiSource(dut.rgmii_rd, _Control(dut), dut.rgmii_rxc)
         self.source.log.setLevel("WARNING")
         self.frames: list[bytes] = []
         self.gaps: list[int] = []

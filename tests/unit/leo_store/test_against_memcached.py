@@ -182,6 +182,54 @@ def test_a_line_that_names_no_keys_may_not_be_long(pair: tuple[Text, Text]) -> N
         assert other.sock.recv(10) == b""
 
 
+@pytest.mark.parametrize("name", [b"get", b"gets"])
+def test_a_line_of_keys_may_be_long(pair: tuple[Text, Text], name: bytes) -> None:
+    for peer in pair:
+        with Text("{}:{}".format(*peer.sock.getpeername())) as each:
+            assert each(b"set several 7 0 2\r\nhi\r\n") == b"STORED\r\n"
+            each.sock.sendall(name + b" several" * 20_000 + b"\r\n")
+            for _ in range(20_000):
+                assert each._file.readline().startswith(b"VALUE several 7 2")
+                assert each._file.readline() == b"hi\r\n"
+            assert each._file.readline() == b"END\r\n"
+
+
+def test_a_line_has_as_many_words_as_a_command_of_redis(pair: tuple[Text, Text]) -> None:
+    with Text("{}:{}".format(*pair[0].sock.getpeername())) as other:
+        assert other(b"get" + b" k" * 65_535 + b"\r\n") == b"END\r\n"
+        assert other(b"get" + b" k" * 65_536 + b"\r\n") == b"CLIENT_ERROR more than 65536 words\r\n"
+        assert other.sock.recv(10) == b""
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        # The number of an item that was not stored.
+        b"ms k 2 c C99\r\nio\r\n", b"ms none 2 c C9\r\nio\r\n", b"ms k 2 c ME k Oabc\r\nio\r\n",
+        b"ms none 2 MR c\r\nio\r\n", b"ms none 2 MA c k\r\nio\r\n", b"ms k\r\n",
+        # Words too few, one more.
+        b"set k 0 0\r\n", b"set k 0 0 1 more\r\n7\r\n", b"cas k 0 0 1 99 more\r\n7\r\n", b"add k 0 0 1 more\r\n7\r\n",
+        b"append k 0 0 1 more\r\n7\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_stored(pair: tuple[Text, Text], request_: bytes) -> None:
+    answers = []
+    for peer in pair:
+        with Text("{}:{}".format(*peer.sock.getpeername())) as each:
+            assert each(b"set k 0 0 1\r\n1\r\n") == b"STORED\r\n"
+            each.sock.sendall(request_ + b"get k\r\nquit\r\n")
+            answers.append(each._file.read())
+    assert answers[0] == answers[1]
+
+
+def test_data_are_never_commands(pair: tuple[Text, Text]) -> None:
+    """As memcached 1.6.45 has it; 1.6.18 executes the data of these."""
+    with Text("{}:{}".format(*pair[0].sock.getpeername())) as each:
+        assert each(b"cas k 0 0 9\r\nflush_all\r\n") == b"CLIENT_ERROR bad command line format\r\n"
+        assert each(b"set k 0 0 9 2 3\r\nflush_all\r\n") == b"STORED\r\n"
+        assert each(b"get k\r\n") == b"VALUE k 0 9\r\nflush_all\r\nEND\r\n"
+
+
 LONG = b"x" * ((1 << 20) + 1)
 
 

@@ -87,6 +87,32 @@ def test_a_round_executes_some_of_many_commands(command: bytes) -> None:
             assert other.answer() in ("PONG", 0)
 
 
+def test_requests_of_new_clients_are_executed_in_the_order_of_their_coming() -> None:
+    with a_store() as store, Resp(store.addresses["resp"]) as friend, Resp(store.addresses["resp"]) as other:
+        for _ in range(10):
+            assert friend("PUBLISH", "news", "x") == 0
+        assert other("SUBSCRIBE", "news") == [b"subscribe", b"news", 1]
+        with stopped(store):
+            other.send("UNSUBSCRIBE")
+            friend.send("PUBLISH", "news", "x")
+        assert friend.answer() == 0
+
+
+def test_few_new_clients_are_served_before_others_in_a_round() -> None:
+    with a_store() as store, Resp(store.addresses["resp"]) as friend, contextlib.ExitStack() as stack:
+        for _ in range(10):
+            assert friend("SET", "count", "0") == "OK"
+        others = [stack.enter_context(dial(store.addresses["resp"])) for _ in range(50)]
+        for other in others:  # each of them is accepted in a turn
+            other.sendall(b"PING\r\n")
+            assert other.recv(7) == b"+PONG\r\n"
+        with stopped(store):
+            for other in others:
+                other.sendall(b"INCR count\r\n" * 10)
+            friend.send("GET", "count")
+        assert int(friend.answer()) <= 4 * 10
+
+
 def test_an_unfinished_command_of_many_words_is_parsed_in_rounds() -> None:
     words = encoded("EXISTS", *["k"] * 20_000)
     with a_store() as store, Resp(store.addresses["resp"]) as friend, Resp(store.addresses["resp"]) as other:

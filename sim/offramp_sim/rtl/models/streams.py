@@ -15,7 +15,10 @@ import cocotb
 from cocotb.triggers import FallingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamSink, AxiStreamSource
 
-_FIELDS: Final = ("data", "keep", "strb", "last", "id", "dest", "user", "resp")
+_FIELDS: Final = ("data", "keep", "strb", "last", "id", "dest", "user", "resp", "addr", "prot")
+
+
+_ANY: Final = random.Random(1)
 
 
 def pauses(seed: int, share: float) -> Iterator[bool]:
@@ -37,13 +40,17 @@ def forget_while_idle(dut: Any, channel: str) -> None:
 
 
 async def _forget(clock: Any, valid: Any, signals: list[Any]) -> None:
-    dice = random.Random(len(signals)) if cocotb.SIM_NAME.startswith("Verilator") else None
     while True:
         await FallingEdge(clock)
         if valid.value != 1:
-            for signal in signals:
-                signal.value = dice.getrandbits(len(signal)) if dice else "X" * len(signal)
+            forget(*signals)
         await FallingEdge(valid)
+
+
+def forget(*signals: Any) -> None:
+    """Give signals no value, as long as nobody writes another."""
+    for signal in signals:
+        signal.value = _ANY.getrandbits(len(signal)) if cocotb.SIM_NAME.startswith("Verilator") else "X" * len(signal)
 
 
 def source(dut: Any, prefix: str, *, idle: float = 0.0, seed: int = 1) -> AxiStreamSource:
@@ -68,6 +75,8 @@ def sink(dut: Any, prefix: str, *, pause: float = 0.0, seed: int = 2) -> AxiStre
 def registers(dut: Any, prefix: str = "s_axil") -> AxiLiteMaster:
     """Master that reads and writes an engine's registers."""
     driver = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), dut.clk, dut.rst)
+    for channel in ("aw", "w", "ar"):
+        forget_while_idle(dut, f"{prefix}_{channel}")
     for part in (driver.write_if, driver.read_if):
         part.log.setLevel("WARNING")
     return driver

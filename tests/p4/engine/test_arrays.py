@@ -71,9 +71,7 @@ def test_meters_mark_by_packets_or_bytes_with_the_colours_of_the_program(units: 
 
 
 def test_a_meter_keeps_the_colour_that_a_packet_brings() -> None:
-    s = switch(
-        "hdr.h.b = x.execute(hdr.h.a, (MeterColor_t)hdr.h.b);", "Meter<bit<8>>(3, MeterType_t.PACKETS) x;"
-    )
+    s = switch("hdr.h.b = x.execute(hdr.h.a, (MeterColor_t)hdr.h.b);", "Meter<bit<8>>(3, MeterType_t.PACKETS) x;")
     green, yellow, red = 0, 1, 3
     assert [colour(s, 1, before) for before in (green, yellow, red)] == [green, yellow, red]
     s.meters["pipe.I.x"].cells[1].configure(((0, 1), (0, 4)))
@@ -83,8 +81,7 @@ def test_a_meter_keeps_the_colour_that_a_packet_brings() -> None:
 def test_direct_meters_belong_to_entries() -> None:
     s = switch(
         "t.apply();",
-        "DirectMeter(MeterType_t.PACKETS) x; action run() { hdr.h.b = x.execute(); }"
-        + KEYED.format(property="meters"),
+        "DirectMeter(MeterType_t.PACKETS) x; action run() { hdr.h.b = x.execute(); }" + KEYED.format(property="meters"),
     )
     plain, limited = (TableEntry((Exact(a),), ActionData("I.run")) for a in (1, 2))
     for each in (plain, limited):

@@ -16,7 +16,7 @@ from changed import TESTS, named, needs_of
 
 _FOLDERS = ("unit", "p4")
 _MOST_TESTS = 4
-_MOST_NEIGHBOURS = 8
+_MOST_NEIGHBOURS = 4
 _FURTHEST = 2
 
 
@@ -34,7 +34,7 @@ def nearest_tests(module: str) -> tuple[str, ...]:
 
 
 def neighbours(module: str, tests: Iterable[str]) -> tuple[str, ...]:
-    """At most eight of the tests that lie in a folder of the name of the module's package, or have that name."""
+    """At most four of the tests that lie in a folder of the name of the module's package, or have that name."""
     *packages, stem = module.replace("offramp_", "").split(".")
     rows = []
     for test in tests:

@@ -177,6 +177,10 @@ def test_a_switch_without_a_program_for_tofino() -> None:
     bind.config.add(p4_name="x")
     with pytest.raises(RpcError, match="no program 'x'; this switch runs no program"):
         service.set_pipeline(bind)
+    bind.config.add(p4_name="y")
+    with pytest.raises(RpcError, match="2 programs; a client binds to one"):
+        service.set_pipeline(bind)
+    del bind.config[1]
     bind.action = bf.SetForwardingPipelineConfigRequest.WARM_INIT_END
     with pytest.raises(RpcError, match="FAILED_PRECONDITION: no program has been begun"):
         service.set_pipeline(bind)

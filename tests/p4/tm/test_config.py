@@ -10,6 +10,8 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
 
+SHARES = (QueueConfig(least_percent=60), QueueConfig(least_percent=40))
+
 
 @pytest.mark.each
 @pytest.mark.parametrize(
@@ -22,7 +24,7 @@ from offramp_p4.tm import PortConfig, QueueConfig, TmConfig
         (lambda: QueueConfig(limit_packets=0), "queue limit_packets is 0"),
         (lambda: QueueConfig(ecn_bytes=-1), "queue ecn_bytes is -1: expected 0 up"),
         (lambda: QueueConfig(weight=1, least_percent=1), "a weight and a guaranteed share"),
-        (lambda: PortConfig(queues=(QueueConfig(least_percent=60), QueueConfig(least_percent=40))), "guaranteed 100 %"),
+        (lambda: PortConfig(queues=(*SHARES, QueueConfig())), "guaranteed 100 %"),
         (lambda: TmConfig.uniform(queues=2, weights={2: 1}), r"weight of queue 2: expected a queue of 0\.\.1"),
         (lambda: TmConfig.uniform(queues=2, weights={-1: 1}), "weight of queue -1"),
         (lambda: TmConfig.uniform(queues=2, shares={2: 1}), "share of queue 2"),

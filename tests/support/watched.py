@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look at a cluster with something of everything, and the page's server in a thread of a test."""
+"""A look at a cluster with something of everything, and the page's server in a thread of a test or a process.
+
+``python watched.py CLUSTER`` serves the page of a cluster's file, with looks that do not go on: its address is the line
+that it writes, and it ends with its standard input.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from offramp.allreduce.control import LeaseTraffic
-from offramp.cluster import Cluster
+from offramp.cluster import Cluster, parse_cluster
 from offramp.job.watch import AgentLook, Look, PortLook, RankLook, SwitchLook, WayLook
 from offramp.job.web.connections import SILENT_S
 from offramp.job.web.server import Watcher, listen, serve
@@ -72,3 +79,24 @@ def served(cluster: Cluster, sample: Any = None, interval_s: float = 0.05, silen
     finally:
         loop.call_soon_threadsafe(task.cancel)
         thread.join(30)
+
+
+@contextmanager
+def served_alone(cluster: Path) -> Iterator[str]:
+    """The address of a server in a process of its own, so that its clients do not share an interpreter with it."""
+    command, pipe = [sys.executable, __file__, str(cluster)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.stdin.close()
+            process.wait(30)
+
+
+if __name__ == "__main__":
+    with served(parse_cluster(Path(sys.argv[1]).read_text("utf-8")), lambda: full_look(5), interval_s=1.0) as url:
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()

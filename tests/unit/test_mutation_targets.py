@@ -6,7 +6,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from mutation.nearest import is_named_after, ranked, reach
+from mutation.nearest import is_named_after, neighbours, ranked, reach
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
@@ -30,6 +30,15 @@ def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
     assert ranked("p.f", distances) == ()
     assert is_named_after("tests/unit/cli/test_hermod_deploy.py", "offramp_cli.hermod.deploy")
     assert not is_named_after("tests/unit/leo/test_deploy.py", "offramp_cli.hermod.deploy")
+
+
+def test_neighbours_have_the_name_of_the_package() -> None:
+    tests = ["tests/p4/engine/test_v1.py", "tests/p4/machine/test_core.py", "tests/p4/machine/test_again.py"]
+    tests += ["tests/unit/machine/test_core.py", "tests/unit/test_core.py"]
+    assert neighbours("offramp_p.v1.pipeline", tests) == ("tests/p4/engine/test_v1.py",)
+    in_order = ("tests/p4/machine/test_core.py", "tests/unit/machine/test_core.py", "tests/p4/machine/test_again.py")
+    assert neighbours("offramp_p4.machine.core", tests) == in_order
+    assert neighbours("offramp_p4.alone", tests) == ()
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

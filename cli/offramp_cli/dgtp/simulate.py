@@ -127,11 +127,10 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: P
         judged = Comparing(setup.problem, compared.iterations, compared.policies, how.seed, share)
         stage("searching")
         if how.within is not None:
-            spent = time.monotonic() - begun + _AFTER * judged.baseline_s + _TAIL * how.within
-            how = replace(how, within=max(how.within - spent, 0.05 * how.within))
+            how = replace(how, within=_left_s(how.within, time.monotonic() - begun, judged.baseline_s))
         if settings.keep is not None:
             best_walk, moves = _kept(setup.problem, settings, how)
-        elif how.within is not None and how.within < _FEWEST * judged.baseline_s:
+        elif how.within is not None and _too_short(how.within, judged.baseline_s):
             best_walk = judged.best  # a search that cannot simulate twice finds no more
         else:
             best_walk = search(setup.problem, FastCluster, how, processes=settings.processes, dask=settings.dask)
@@ -144,6 +143,16 @@ def dgtp(settings: PlacementSettings, how: Search, walk: Exploration, outputs: P
         numbers["moves"] = asdict(moves)
     _show(console, setup, best_walk, numbers)
     _write(setup, best_walk, numbers, how.seed, outputs)
+
+
+def _left_s(within: float, elapsed_s: float, baseline_s: float) -> float:
+    """Time of a search (s): what remains of the budget before and after it, or a twentieth of the budget if less."""
+    return max((1 - _TAIL) * within - elapsed_s - _AFTER * baseline_s, 0.05 * within)
+
+
+def _too_short(search_s: float, baseline_s: float) -> bool:
+    """Whether a search could not judge :data:`_FEWEST` placements."""
+    return search_s < _FEWEST * baseline_s
 
 
 def _kept(problem: Problem, settings: PlacementSettings, how: Search) -> tuple[SearchResult, Moves]:

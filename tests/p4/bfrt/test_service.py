@@ -14,7 +14,7 @@ from offramp_base.p4rt.status import RpcError
 from offramp_p4.runtime.device import P4Device
 from offramp_p4.switch import Switch
 from offramp_p4_tools.bfrt.service import BfrtService
-from tna_programs import packet
+from tna_programs import packet, tna
 
 pytestmark = pytest.mark.p4
 EXACT = "pipe.I.exact"
@@ -177,6 +177,10 @@ def test_a_switch_without_a_program_for_tofino() -> None:
     bind.config.add(p4_name="x")
     with pytest.raises(RpcError, match="no program 'x'; this switch runs no program"):
         service.set_pipeline(bind)
+    bind.config.add(p4_name="y")
+    with pytest.raises(RpcError, match="2 programs; a client binds to one"):
+        service.set_pipeline(bind)
+    del bind.config[1]
     bind.action = bf.SetForwardingPipelineConfigRequest.WARM_INIT_END
     with pytest.raises(RpcError, match="FAILED_PRECONDITION: no program has been begun"):
         service.set_pipeline(bind)
@@ -206,3 +210,20 @@ def test_hits_are_looked_for_when_asked(bed) -> None:
         c.write("INSERT", look)
         states.append(c.get(EXACT)[0]["ENTRY_HIT_STATE"])
     assert states == ["ENTRY_IDLE", "ENTRY_ACTIVE", "ENTRY_IDLE"]
+
+
+def test_a_push_has_one_program_of_one_profile() -> None:
+    service = BfrtService(P4Device(0, Switch))
+    stream = service.open_stream(lambda _: None, lambda _: None)
+    stream.receive(bf.StreamMessageRequest(client_id=1, subscribe=bf.Subscribe()))
+    request = bf.SetForwardingPipelineConfigRequest(client_id=1, action=bf.SetForwardingPipelineConfigRequest.VERIFY)
+    with pytest.raises(RpcError, match="0 programs; this switch runs one at a time"):
+        service.set_pipeline(request)
+    config = request.config.add(p4_name="small")
+    with pytest.raises(RpcError, match="expected one profile, whose binary is the text of a P4 program"):
+        service.set_pipeline(request)
+    config.profiles.add(binary=tna("tm.ucast_egress_port = 1;").encode())
+    assert service.set_pipeline(request) == bf.SetForwardingPipelineConfigResponse()
+    request.config.add(p4_name="another")
+    with pytest.raises(RpcError, match="2 programs; this switch runs one at a time"):
+        service.set_pipeline(request)

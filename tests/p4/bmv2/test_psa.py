@@ -88,6 +88,16 @@ def test_every_way_is_the_same(ways: list[AnySwitch], asked: bytes, leaving: lis
     assert sorted(port for port, _ in direct) == leaving
 
 
+def test_packets_that_are_resubmitted_come_again() -> None:
+    """Or not at all where they are dropped as well."""
+    direct, through = _direct_and_through(_ways(), "python", cpu_port=255, max_passes=20)
+    for asked, leaving in ((order(RESUBMIT), [3]), (order(RESUBMIT | DROP), []), (order(), [3])):
+        sent = direct.process_one(1, asked + b"rest")
+        assert through.process_one(1, asked + b"rest") == sent
+        assert [port for port, _ in sent] == leaving
+    assert direct.stats.resubmissions == through.stats.resubmissions == 1
+
+
 def test_metadata_of_the_normal_way_are_kept_and_others_are_not(engine: str) -> None:
     text = psa_program(
         body="m.m = 0x1234; o.clone = true; o.clone_session_id = (CloneSessionId_t)16w1;",
@@ -125,6 +135,7 @@ EXTERNS = {
 }  # fmt: skip
 
 
+@pytest.mark.each
 @pytest.mark.parametrize("name", EXTERNS)
 def test_externs(name: str, engine: str) -> None:
     objects, body = EXTERNS[name]
@@ -143,6 +154,7 @@ DEPARSERS = {
 }
 
 
+@pytest.mark.each
 @pytest.mark.parametrize("name", DEPARSERS)
 def test_deparsers(name: str, engine: str) -> None:
     text = psa_program(sums="InternetChecksum() q;", deparse=DEPARSERS[name])

@@ -75,6 +75,20 @@ def test_every_header_and_state_is_there() -> None:
     assert words.count("end") == len(words) - words.count("end") - loops, "a loop's do has the loop's end"
 
 
+def test_values_and_constants_in_lua() -> None:
+    body = "bit<8> none; bit<8> kept = 7; bool yes = true; bool no = false; bit<8> low = (bit<8>)h.eth.kind; "
+    body += "bit<8> lost = 8w3 / kept;"
+    text = dissector(load_text(PROGRAM.replace("b.extract(h.eth);", "b.extract(h.eth); " + body), "tags.p4"), "tags")
+    values = dict(re.findall(r'^ *c\.values\["([\w.]+)"\] = (.*)$', text, re.MULTILINE))
+    assert {name: values.get(name) for name in ("kept", "yes", "no", "low")} == {
+        "kept": "7",
+        "yes": "true",
+        "no": "false",
+        "low": '(value(c, "h.eth.kind", 16)) % 256',
+    }
+    assert "none" not in values
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -29,6 +29,7 @@ def rules(*args: str, **parts: str) -> list[str]:
 TABLE = "table t {{ key = {{ hdr.h.a: {kind}; }} actions = {{ NoAction; }} {rest} }}"
 
 
+@pytest.mark.each
 @pytest.mark.parametrize(
     ("body", "local", "expected"),
     [
@@ -48,6 +49,9 @@ TABLE = "table t {{ key = {{ hdr.h.a: {kind}; }} actions = {{ NoAction; }} {rest
         (USE + "hdr.h.setInvalid(); meta.m = hdr.h.b;", "", ["invalid-read"]),
         (USE + "hdr.h.setInvalid(); hdr.h.b = 1;", "", ["invalid-write"]),
         (USE + "hdr.h.setInvalid(); hdr.h.setValid(); hdr.h.b = 1;", "", []),
+        (USE + "hdr.h.setInvalid(); hdr.h = { 1, 2, 3 }; meta.m = hdr.h.a;", "", []),
+        (USE + "hdr.h = (h_t){#}; meta.m = hdr.h.a;", "", ["invalid-read"]),
+        (USE + "h_t x = { 1, 2, 3 }; hdr.h = x; meta.m = hdr.h.a;", "", []),
         (USE + "if (!hdr.h.isValid()) { meta.m = hdr.h.a; }", "", ["invalid-read"]),
         (USE + "if (hdr.h.isValid()) { meta.m = hdr.h.a; }", "", []),
         (USE + "if (meta.m == 0) { hdr.h.setInvalid(); } meta.m = hdr.h.a;", "", []),
@@ -72,6 +76,14 @@ def test_parser_states() -> None:
     assert warned(USE, states=lost) == [("unreachable-state", lost[6:])]
     select = "transition select(hdr.h.a) { default: accept; 8w1: reject; }"
     assert rules(USE, pbody=select) == ["unreachable-case"]
+
+
+def test_reads_after_extraction_in_the_parser() -> None:
+    """The size of a header is an argument too."""
+    body = "pkt.extract(hdr.v, 32w8); meta.m = hdr.v.n; transition accept;"
+    fields = "header v_t { bit<8> n; varbit<32> v; } struct headers { v_t v;"
+    source = program(USE + "meta.m = hdr.v.n;", pbody=body).replace("struct headers {", fields)
+    assert lint(load_text(source, "test.p4")) == []
 
 
 def test_reads_before_extraction_in_the_parser() -> None:

@@ -134,6 +134,7 @@ def test_packet_ins_are_filtered(lab):
     assert heard == {"": True, "deaf": False, "every": True, "one": True, "two": False}
 
 
+@pytest.mark.each
 @pytest.mark.parametrize(
     ("given", "kept"), [(b"\0\0\0\1", b"\1"), (b"\0\0\0", b"\0"), (b"\0", b"\0"), (b"", b""), (b"\1\0", b"\1\0")]
 )
@@ -142,6 +143,9 @@ def test_the_value_of_a_filter_is_the_shortest(given, kept):
     config = stratum.P4RoleConfig(receives_packet_ins=True, packet_in_filter=filters)
     packed = wellknown.Any(type_url="/stratum.P4RoleConfig", value=config.SerializeToString())
     assert roles.parse(packed).packet_in == (3, kept)
+    deaf = stratum.P4RoleConfig(packet_in_filter=filters)
+    packed = wellknown.Any(type_url="/stratum.P4RoleConfig", value=deaf.SerializeToString())
+    assert roles.parse(packed).packet_in is None
 
 
 def test_notifications_go_to_the_roles_that_own_the_object(lab):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests nearest to a module: those between which and the module lie the fewest imports."""
+"""The tests nearest to a module: those between which and the module lie the fewest imports, then its neighbours.
+
+Fixtures and modules that are loaded late hide imports, so tests of the package's own folder or name come as well.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from changed import TESTS, named, needs_of
 
 _FOLDERS = ("unit", "p4")
 _MOST_TESTS = 4
+_MOST_NEIGHBOURS = 4
 _FURTHEST = 2
 
 
@@ -23,9 +27,22 @@ def every_module() -> dict[str, str]:
 
 
 def nearest_tests(module: str) -> tuple[str, ...]:
-    """Paths of at most four test files, the nearest first; empty if the nearest is more than two imports away."""
+    """Paths of at most four test files, the nearest first, and of neighbours; empty if there are neither."""
     own = {test: {module: 0} for test in _distances() if is_named_after(test, module)}
-    return ranked(module, _distances() | own)
+    near = ranked(module, _distances() | own)
+    return near + tuple(test for test in neighbours(module, _distances()) if test not in near)
+
+
+def neighbours(module: str, tests: Iterable[str]) -> tuple[str, ...]:
+    """At most four of the tests that lie in a folder of the name of the module's package, or have that name."""
+    *packages, stem = module.replace("offramp_", "").split(".")
+    rows = []
+    for test in tests:
+        *_, folder = Path(test).parent.parts
+        if len(packages) > 1 and (folder == packages[-1] or f"_{packages[-1]}_" in f"{Path(test).stem}_"):
+            shared = len({*packages} & {*Path(test).parts})
+            rows.append((f"_{stem}" not in Path(test).stem, -shared, test))
+    return tuple(row[-1] for row in sorted(rows)[:_MOST_NEIGHBOURS])
 
 
 def is_named_after(test: str, module: str) -> bool:

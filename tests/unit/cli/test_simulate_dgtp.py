@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from offramp.dgtp import read_plan
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
-from offramp_cli.dgtp.simulate import PlacementSettings, _compared
+from offramp_cli.dgtp.simulate import PlacementSettings, _compared, _left_s, _too_short
 
 QUICK = ["--reliefs", "500", "--steps", "300", "--trials", "50", "--walks", "2", "--iterations", "20"]
 QUICK += ["--processes", "1"]
@@ -93,6 +93,14 @@ def test_errors_are_one_line(arguments, message):
     assert isinstance(result.exception, OfframpError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_the_time_that_is_left_for_a_search():
+    """Of 100 s five are for writing, and judging takes 1.2 times as long as the baselines did."""
+    assert _left_s(100, 20, 10) == pytest.approx(95 - 20 - 12)
+    assert _left_s(100, 0, 0) == pytest.approx(95)
+    assert _left_s(100, 80, 10) == pytest.approx(5)
+    assert [_too_short(seconds, 3) for seconds in (5.9, 6, 6.1)] == [True, False, False]
 
 
 @pytest.mark.parametrize("setup", ["testbed-reddit-ps", "heterogeneous"])

@@ -48,3 +48,29 @@ def test_rows_of_a_load_name_it_once(tmp_path: Path) -> None:
         shares = ", ".join(f"{100 * share:.0f}" for share in row["shares"])
         line = f"{row['rule']} {row['throughput_mrps']:.4g} {times} {shares}"
         assert (f"{row['load']} {line}" if first else line) in shown
+
+
+def test_a_file_that_says_what_was_simulated(tmp_path: Path) -> None:
+    file = tmp_path / "n.json"
+    options = [
+        "--window",
+        "3",
+        "--requests",
+        "200",
+        "--seed",
+        "4",
+        "--tenant",
+        "1:2",
+        "--tenant",
+        "3",
+        "--wrong",
+        "1.5",
+    ]
+    result = CliRunner().invoke(app, ["simulate", "leo", *options, "--json", str(file)], env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.exception
+    written = json.loads(file.read_text())
+    assert (written["schema"], written["paths"], written["seed"]) == ("offramp.simulate.leo/1", ["acc", "cpu"], 4)
+    rules = [row["rule"] for row in written["runs"]]
+    assert len(rules) == len(set(rules)) >= 6
+    assert all(len(row["tenants_mrps"]) == 2 for row in written["runs"])
+    assert "tenants" in result.output

@@ -12,7 +12,7 @@ from offramp.graph import partition as module
 from offramp.graph.boundary import Boundary
 from offramp.graph.generate import generate
 from offramp.graph.kahypar import kahypar_parts
-from offramp.graph.partition import methods, partition
+from offramp.graph.partition import methods, partition, partition_ends
 from offramp_base.errors import OfframpError
 
 PACKAGE = {"metis": "pymetis", "metis-volume": "pymetis", "kahypar": "mtkahypar"}  # G3 does without
@@ -26,6 +26,14 @@ def graph():
 def need(method):
     if method in PACKAGE:
         pytest.importorskip(PACKAGE[method], reason=f"{PACKAGE[method]} is missing")
+
+
+def test_a_graph_of_ends_is_cut_as_the_graph_itself(graph):
+    source = np.repeat(np.arange(600), np.diff(graph.indptr))
+    once = source < graph.indices
+    owner = partition_ends(600, source[once], graph.indices[once], 3, "g3", 5)
+    assert np.array_equal(owner, partition(graph, 3, "g3", 5))
+    assert partition_ends(6, [0], [1], 2, "chunk", 0).tolist() == [0, 0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("method", methods())

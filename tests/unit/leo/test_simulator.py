@@ -16,13 +16,32 @@ from offramp.leo.selection.steps import DELAY, NETWORK, PathStep, Routes
 from offramp_base.errors import OfframpError
 from offramp_sim.leo.classes import CLASSES
 from offramp_sim.leo.load import RequestLoad
-from offramp_sim.leo.simulate import PathRule, Slowdown, simulate
+from offramp_sim.leo.simulate import PathRule, QueueModelResult, Slowdown, simulate
 from offramp_sim.leo.study import misread
 from offramp_sim.leo.sweep import by_class, run_sweep, summary
 
 
 def two(slow: float = 2500) -> Routes:
     return Routes.of(Table.disjoint([2000, slow], [200, 300]))
+
+
+def test_numbers_of_a_run_by_hand() -> None:
+    """Twenty requests of two tenants end every 10 ns from 100 ns on; the first two are the warm-up."""
+    ended = np.arange(20) * 10.0 + 100
+    numbers = np.arange(20)
+    jct = np.where(numbers < 2, 1e6, np.where(numbers % 3, 1000.0, 4000.0))
+    times = {"came": ended[::-1] - 50 - numbers, "began": ended[::-1] - 40, "ended": ended[::-1], "jct": jct}
+    run = QueueModelResult(
+        kind=numbers * 0, path=numbers % 2, owner=numbers // 15, worked_ns=jct[:1], memories=[], **times
+    )
+    assert run.counted == slice(2, None)
+    assert run.mean_jct_us == pytest.approx((12 * 1 + 6 * 4) / 18)
+    assert run.median_us == pytest.approx((50 + 10.5) / 1e3)
+    assert run.p99_us == pytest.approx((50 + 2 + 0.99 * 17) / 1e3)
+    assert run.throughput_mrps == pytest.approx(15 / 150 * 1e3)  # 16 answers inside, 15 times 10 ns apart
+    assert run.shares(3) == [0.5, 0.5, 0.0]
+    # From 119 ns to 195 ns eight answers, of the requests 10 to 17: five of the first tenant's.
+    assert run.tenants_mrps(2) == pytest.approx([5 / 76 * 1e3, 3 / 76 * 1e3])
 
 
 def test_one_server_is_m_d_1() -> None:

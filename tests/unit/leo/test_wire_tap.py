@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from itertools import count
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from offramp_sim.leo import wire_tap
@@ -44,3 +46,42 @@ def test_frames_received_before_the_end_are_read(monkeypatch: pytest.MonkeyPatch
     with tap, far:
         pass
     assert heard == [b"\0", b"\1", b"\2"]
+
+
+class Heard:
+    """A socket with one frame on it, and the time that the kernel has given it."""
+
+    def __init__(self, frame: bytes, seconds: int, nanoseconds: int, packet_type: int = 0) -> None:
+        ancillary = [(socket.SOL_SOCKET, 35, struct.pack("@qq", seconds, nanoseconds))]
+        self._row = frame, ancillary, 0, ("s1p1", 0x800, packet_type, 1, b"")
+
+    def recvmsg(self, size: int, ancillary: int) -> tuple[bytes, list[tuple[int, int, bytes]], int, tuple[object, ...]]:
+        del ancillary
+        return (self._row[0][:size], *self._row[1:])
+
+
+def hermod_frame(port: int = 47810, kind: int = 0, rank: int = 3, message: int = 9) -> bytes:
+    """Ethernet, IPv4 and UDP, and the header of Hermod's DATA behind them."""
+    udp = (4000).to_bytes(2, "big") + port.to_bytes(2, "big") + bytes(4)
+    return bytes(34) + udp + struct.pack(">BxHI", kind, rank, message) + b"payload"
+
+
+def test_data_alone_are_recorded_on_the_monotonic_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_tap, "_listen", lambda _: None)
+    tap = wire_tap.WireTap([], [])
+    tap._lead = SimpleNamespace(now=lambda: 2_000_000_000)  # type: ignore[assignment]
+    sockets = [Heard(hermod_frame(), 5, 17), Heard(hermod_frame(rank=1), 4, 0)]
+    others = [
+        Heard(hermod_frame(port=47811), 5, 0),
+        Heard(hermod_frame(kind=1), 5, 0),
+        Heard(hermod_frame()[:49], 5, 0),
+        Heard(hermod_frame(), 5, 0, packet_type=4),
+    ]
+    tap._sockets = [*sockets, *others]  # type: ignore[list-item]
+    for each in (*tap._sockets, tap._sockets[0]):
+        tap._receive(each)
+    assert tap._heard == [(3_000_000_017, 0, 3, 9), (2_000_000_000, 1, 1, 9), (3_000_000_017, 0, 3, 9)]
+    assert [(each.at_ns, each.where) for each in tap.moments()] == [
+        (2_000_000_000, "switch"),
+        (3_000_000_017, "switch"),
+    ]

@@ -18,14 +18,13 @@ from pathlib import Path
 
 import pytest
 
-from offramp.cluster import parse_cluster
 from offramp.dgtp.runtime import links
 from offramp.dgtp.runtime.wire import CONTROL, PROTOCOL, ConnectionPurpose
 from offramp.leo.store.client import StoreClient
 from offramp_base.listening import Access, Listener, Token
 from siege import assert_undisturbed, besiege
 from store_lab import a_store, a_token
-from watched import full_look, served
+from watched import served_alone
 
 ROOT = Path(__file__).parents[3]
 Job = Callable[[int], None]
@@ -35,9 +34,9 @@ MOST_STEPS = 1 << 20
 
 @contextlib.contextmanager
 def web() -> Iterator[tuple[str, Job]]:
-    """A browser that asks a job's page for its last look, by connections of its own."""
+    """A browser that asks a job's page for its last look, by connections of its own; the server is a process."""
     pytest.importorskip("aiohttp")
-    with served(parse_cluster(PAIR.read_text("utf-8")), lambda: full_look(5), interval_s=1.0) as url:
+    with served_alone(PAIR) as url:
         where = urllib.parse.urlsplit(url).netloc
 
         def step(_: int) -> None:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that give hosts their addresses and switches without programs a bridge; none of them runs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+
+from offramp.cluster import parse_cluster
+from offramp.fabric import fabric_of
+from offramp_sim.lab import namespaces
+from offramp_sim.lab.namespaces import MTU, Spaces
+
+CLUSTER = """
+name: two
+hosts: [{name: "h[1-2]"}]
+switches: [{name: s1, target: v1model}, {name: s2, target: sonic}]
+links:
+  - {ends: ["h[1-2]", s1], rate: 1gbit}
+  - {ends: ["h[1-2]", s2], rate: 1gbit}
+"""
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], list[str]]]:
+    """Batches of commands that would have run."""
+    noted: list[tuple[list[str], list[str]]] = []
+    monkeypatch.setattr(namespaces, "_batch", lambda words, lines: noted.append((list(words), list(lines))))
+    return noted
+
+
+def test_a_host_has_its_address_at_its_first_port() -> None:
+    cluster = parse_cluster(CLUSTER)
+    spaces = Spaces(fabric_of(cluster))
+    host = cluster.hosts[0]
+    first, second = (link.near(host.name).port for link in cluster.links_of[host.name])
+    assert spaces._configuration(host) == [
+        "link set lo up",
+        f"link set {first} address {host.mac}",
+        f"link set {first} addrgenmode none up",
+        f"link set {second} addrgenmode none up",
+        f"address add {host.address}/32 dev {first}",
+        f"route add 0.0.0.0/0 dev {first} initcwnd 32",
+    ]
+
+
+def test_a_switch_without_a_program_is_a_bridge(
+    batches: list[tuple[list[str], list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Spaces, "forward", lambda *_: None)
+    monkeypatch.setattr(namespaces, "ports_of_hosts", lambda _: {})
+    spaces = Spaces(fabric_of(parse_cluster(CLUSTER)))
+    spaces._bridge()
+    assert batches == [
+        (["ip"], ["link add s1 type bridge", f"link set s1 mtu {MTU} up"]),
+        (["ip"], ["link set s1p1 master s1", "link set s1p2 master s1"]),
+        (["bridge"], [f"link set dev s1p{port} learning off flood off" for port in (1, 2)]),
+    ]
+    assert spaces.notes == ["s2 (sonic) is a bridge of the kernel: it forwards, and takes nothing"]
+
+
+def test_what_a_laboratory_holds_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    def make(spaces: Spaces) -> None:
+        assert isinstance(spaces._stack, ExitStack)
+        spaces._stack.callback(ended.append, "keeper")
+        if ended == ["keeper"]:
+            raise OSError("no room")
+
+    monkeypatch.setattr(Spaces, "_make", make)
+    spaces = Spaces(fabric_of(parse_cluster(CLUSTER)))
+    with spaces:
+        assert ended == []
+    assert ended == ["keeper"]
+    with pytest.raises(OSError, match="no room"):
+        spaces.__enter__()
+    assert ended == ["keeper", "keeper"]

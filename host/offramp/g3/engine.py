@@ -80,6 +80,7 @@ class HaloEngine:
         self._read: Coding = codec
         self._plan, self._restored = plan, False
         self.stale = schedule.stale
+        self._fresh = not (schedule.stale or schedule.adaptive)  # no later step reads this one's messages
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._store = store or TensorStore(dtype, device)
         self._bins = Bins.of_layers(plan, model.layers, dtype, device, self._store)
@@ -210,7 +211,8 @@ class HaloEngine:
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
 
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
-        for index in Arrivals(self._mailbox, labels, came.__setitem__).bins(awaits, eager=self._schedule.eager):
+        arrivals = Arrivals(self._mailbox, labels, came.__setitem__, last=self._fresh)
+        for index in arrivals.bins(awaits, eager=self._schedule.eager):
             for message_number in awaits[index]:
                 assert after.message is not None
                 payload, key = came.pop(message_number), labels[message_number][1]
@@ -251,7 +253,7 @@ class HaloEngine:
             self._read.decode(payload, expected[index], labels[index][1], messages)
             self._store.wrote(payload)
 
-        return Arrivals(self._mailbox, labels, accept)
+        return Arrivals(self._mailbox, labels, accept, last=self._fresh)
 
     def _post(
         self, messages: list[HaloMessage], layer: int, rows: torch.Tensor, *, backward: bool

@@ -80,9 +80,9 @@ class HaloEngine:
         self._read: Coding = codec
         self._plan, self._restored = plan, False
         self.stale = schedule.stale
-        self._fresh = not (schedule.stale or schedule.adaptive)  # no later step reads this one's messages
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._store = store or TensorStore(dtype, device)
+        self._drops = self._store.streams and not (schedule.stale or schedule.adaptive)  # no later step reads messages
         self._bins = Bins.of_layers(plan, model.layers, dtype, device, self._store)
         self._step = self._training_step = self._came = 0
         self._first_stage = FirstStage(model, features, self._own, self._store)
@@ -211,7 +211,7 @@ class HaloEngine:
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
 
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
-        arrivals = Arrivals(self._mailbox, labels, came.__setitem__, last=self._fresh)
+        arrivals = Arrivals(self._mailbox, labels, came.__setitem__, last=self._drops)
         for index in arrivals.bins(awaits, eager=self._schedule.eager):
             for message_number in awaits[index]:
                 assert after.message is not None
@@ -253,7 +253,7 @@ class HaloEngine:
             self._read.decode(payload, expected[index], labels[index][1], messages)
             self._store.wrote(payload)
 
-        return Arrivals(self._mailbox, labels, accept, last=self._fresh)
+        return Arrivals(self._mailbox, labels, accept, last=self._drops)
 
     def _post(
         self, messages: list[HaloMessage], layer: int, rows: torch.Tensor, *, backward: bool

@@ -78,7 +78,7 @@ def test_messages_go_once_they_are_read_unless_the_next_epoch_reads_them(in_grou
 
     def work(group):
         with open_channel(jobs[group.rank], group) as channel:
-            Trainer(jobs[group.rank], group, channel).run()
+            Trainer(jobs[group.rank], group, channel, budget=Unlimited()).run()
             return [label for label, payload in channel._inbox.items() if payload.nbytes]
 
     left = in_group(settings.workers, work)

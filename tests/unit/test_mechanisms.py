@@ -42,6 +42,20 @@ def test_each_section_of_a_design_has_a_mechanism_in_order() -> None:
         assert {each.section for each in MECHANISMS[system]} >= set(sections)
 
 
+@pytest.mark.parametrize(
+    ("system", "file", "test"),
+    [
+        ("G3", "workers/reduction.py", "layers_are_summed_last_first_and_weights_wait_for_all"),
+        ("G3", "graph/bins.py", "golden_orders"),
+        ("DGS", "dgs/sampling.py", "sizes_and_clamps"),
+        ("DGS", "dgs/importance.py", "fastgcn_is_the_squared_norm_of_columns"),
+        ("Sylvie", "sylvie/widths.py", "figure_3_6"),
+    ],
+)
+def test_several_mechanisms_of_one_section(system: str, file: str, test: str) -> None:
+    assert any(each.file == file and each.test.endswith(f"::{test}") for each in MECHANISMS[system])
+
+
 def test_the_command_prints_them_all() -> None:
     output = CliRunner().invoke(app, ["reproduce", "mechanisms"]).output
     for each in (each for rows in MECHANISMS.values() for each in rows):

@@ -20,12 +20,20 @@ class Arrivals:
         mailbox: the mailbox in which they arrive.
         labels: labels of the messages, by number.
         accept: called with the number and the bytes of each.
+        last: whether nobody needs them again, so that the mailbox may drop each.
     """
 
-    def __init__(self, mailbox: Mailbox, labels: Sequence[Label], accept: Callable[[int, torch.Tensor], None]) -> None:
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        labels: Sequence[Label],
+        accept: Callable[[int, torch.Tensor], None],
+        *,
+        last: bool = False,
+    ) -> None:
         self._mailbox = mailbox
         self._missing = dict(enumerate(labels))
-        self._accept = accept
+        self._accept, self._last = accept, last
 
     def bins(self, needs: Sequence[Sequence[int]], *, eager: bool) -> Iterator[int]:
         """Each bin once, the first that is ready first.
@@ -61,4 +69,6 @@ class Arrivals:
             payload = self._mailbox.take(label)
             if payload is not None:
                 del self._missing[number]
+                if self._last:
+                    self._mailbox.drop(label)
                 self._accept(number, payload)

@@ -14,6 +14,7 @@ from offramp.g3 import in_flight
 from offramp.g3.arrivals import Arrivals
 from offramp.g3.bins import Bins
 from offramp.g3.first_stage import FirstStage
+from offramp.g3.gradients import MessageGradients
 from offramp.g3.store import TensorStore
 from offramp.g3.tape import Rows, StageOutputs, StageTapes, leaf
 from offramp.graph.step_messages import step_messages
@@ -81,6 +82,7 @@ class HaloEngine:
         self.stale = schedule.stale
         self._own, self._rows, self._dtype = len(plan.adjacency.indptr) - 1, len(plan.ids), dtype
         self._store = store or TensorStore(dtype, device)
+        self._drops = self._store.streams and not (schedule.stale or schedule.adaptive)  # no later step reads messages
         self._bins = Bins.of_layers(plan, model.layers, dtype, device, self._store)
         self._step = self._training_step = self._came = 0
         self._first_stage = FirstStage(model, features, self._own, self._store)
@@ -198,19 +200,19 @@ class HaloEngine:
         """
         model, bins = self._model, self._bins[number - 1]
         parameters = model.of_stage(number)
-        before = self._store.zeros(self._rows, model.messages[number - 1])
-        of_messages: list[torch.Tensor | None] = [None] * len(bins.blocks)
+        width = model.messages[number - 1]
+        before = MessageGradients.of(self._store, bins, self._rows, width, self._own, received=number > 1)
         of_own = Rows(self._own, len(bins.blocks), self._store)
         of_parameters: list[tuple[torch.Tensor, ...]] = [()] * len(bins.blocks)
         came: dict[int, torch.Tensor] = {}
-        left = [len(users) for users in bins.consumers]
         held: list[HaloMessage] = []
 
         expected = bins.outgoing if number < model.layers else []
         labels = [(m.peer, Key(self._came, number, backward=True, bin=m.bin)) for m in expected]
 
         awaits = bins.awaits if expected else [[]] * len(bins.blocks)
-        for index in Arrivals(self._mailbox, labels, came.__setitem__).bins(awaits, eager=self._schedule.eager):
+        arrivals = Arrivals(self._mailbox, labels, came.__setitem__, last=self._drops)
+        for index in arrivals.bins(awaits, eager=self._schedule.eager):
             for message_number in awaits[index]:
                 assert after.message is not None
                 payload, key = came.pop(message_number), labels[message_number][1]
@@ -221,30 +223,20 @@ class HaloEngine:
             upstream = StageOutputs(*(None if g is None else g[targets] for g in (state, after.message, after.own)))
             of_inputs, of_parameters[index] = self._stages[-1].backward(index, block, upstream, parameters)
             of_message, own, of_first = of_inputs
-            of_messages[index] = None if of_message is None else self._store.kept(of_message)
             if own is not None:
                 of_own.put(targets, own)
             if first is not None and of_first is not None:
                 first[targets] += of_first
-            for message_number in bins.needs[index] if number > 1 else []:
-                left[message_number] -= 1
-                if not left[message_number]:
-                    message = bins.incoming[message_number]
-                    before[message.rows] = gathered = bins.gathered(message_number, of_messages, before.shape[1])
-                    self._store.wrote(gathered)
-                    held.append(message)
+            held += before.add(index, block, of_message)
             if self._schedule.asynchronous:
-                held = self._post(held, number - 1, before, backward=True)
-        self._post(held, number - 1, before, backward=True)
+                held = self._post(held, number - 1, before.total, backward=True)
+        self._post(held, number - 1, before.total, backward=True)
         self._settle()
         self._stages.pop()
-        for index, of_sources in enumerate(of_messages):
-            if of_sources is not None:
-                bins.blocks[index].scatter(of_sources, before if number == 1 else before[: self._own])
-                self._store.wrote(of_sources)
+        before.finish()
         for parameter, parts in zip(parameters, zip(*of_parameters, strict=True), strict=True):
             parameter.grad = torch.stack(parts).sum(0)
-        return before, of_own.whole() if of_own else None
+        return before.total, of_own.whole() if of_own else None
 
     def _first_backward(self, message: torch.Tensor, own: torch.Tensor | None, first: torch.Tensor | None) -> None:
         """Through the first :meth:`Model.prepare` and :meth:`Model.encode`."""
@@ -261,7 +253,7 @@ class HaloEngine:
             self._read.decode(payload, expected[index], labels[index][1], messages)
             self._store.wrote(payload)
 
-        return Arrivals(self._mailbox, labels, accept)
+        return Arrivals(self._mailbox, labels, accept, last=self._drops)
 
     def _post(
         self, messages: list[HaloMessage], layer: int, rows: torch.Tensor, *, backward: bool

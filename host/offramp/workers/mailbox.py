@@ -100,9 +100,14 @@ class Mailbox(ABC):
         self._until(lambda: not self._unsent(), "can send nothing")
 
     def take(self, label: Label) -> torch.Tensor | None:
-        """The message, if it has arrived; it is kept until :meth:`forget`."""
+        """The message, if it has arrived; it is kept until :meth:`drop` or :meth:`forget`."""
         with self._changed:
             return self._inbox.get(label)
+
+    def drop(self, label: Label) -> None:
+        """Forget a message that was taken."""
+        with self._changed:
+            del self._inbox[label]
 
     def wait(self, labels: Iterable[Label]) -> None:
         """Wait until one of the messages has arrived.

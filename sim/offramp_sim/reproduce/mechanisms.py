@@ -34,6 +34,12 @@ MECHANISMS: Final = {
             "train/rows::gradients_of_one_process",
         ),
         Mechanism(
+            "4.2.1",
+            "gradients summed layer by layer, weights after all",
+            "workers/reduction.py",
+            "train/g3_execution::layers_are_summed_last_first_and_weights_wait_for_all",
+        ),
+        Mechanism(
             "4.3.1",
             "vertices, edges and rows as costs",
             "graph/balance.py",
@@ -62,6 +68,9 @@ MECHANISMS: Final = {
             "bins streamed from mapped files",
             "g3/store.py",
             "train/worker_memory::streamed_bins_have_the_same_bits",
+        ),
+        Mechanism(
+            "4.4.3", "vertices in a walk's order, boundary vertices first", "graph/bins.py", "graph/bins::golden_orders"
         ),
         Mechanism(
             "4.4.3",
@@ -102,6 +111,7 @@ MECHANISMS: Final = {
             "dgs/sampling.py",
             "dgs/sampling::the_first_weighted_draw_is_in_proportion",
         ),
+        Mechanism("3.2.3", "draws shifted to other workers' (ε)", "dgs/sampling.py", "dgs/sampling::sizes_and_clamps"),
         Mechanism(
             "3.2.3", "feature masks choose columns", "dgs/selection.py", "dgs/selection::chosen_columns_of_chosen_rows"
         ),
@@ -116,6 +126,12 @@ MECHANISMS: Final = {
             "LADIES and its synchronisation",
             "dgs/sampler.py",
             "dgs/training::ladies_synchronises_each_layer_and_dgs_each_period",
+        ),
+        Mechanism(
+            "3.4",
+            "FastGCN's importance",
+            "dgs/importance.py",
+            "dgs/sampler::fastgcn_is_the_squared_norm_of_columns",
         ),
     ),
     "Sylvie": (
@@ -136,6 +152,9 @@ MECHANISMS: Final = {
             "widths by the rate of the loss's descent",
             "sylvie/orchestrator.py",
             "sylvie/orchestrator::slowing_descent_climbs_one_level_an_epoch_to_the_top_and_stays",
+        ),
+        Mechanism(
+            "3.5.1", "the epoch's width and the vertex's together", "sylvie/widths.py", "sylvie/widths::figure_3_6"
         ),
         Mechanism(
             "3.5.2",

@@ -71,6 +71,20 @@ def test_streamed_bins_have_the_same_bits(in_group, graph, monkeypatch, model: s
     assert {epoch[2] for epoch in streamed} == {7}
 
 
+@pytest.mark.parametrize("schedule", ["g3", "stale"])
+def test_messages_go_once_they_are_read_unless_the_next_epoch_reads_them(in_group, graph, schedule: str) -> None:
+    settings = replace(BASE, schedule=schedule, dropout=0.0)
+    jobs = plan_run(graph, settings).jobs([])
+
+    def work(group):
+        with open_channel(jobs[group.rank], group) as channel:
+            Trainer(jobs[group.rank], group, channel, budget=Unlimited()).run()
+            return [label for label, payload in channel._inbox.items() if payload.nbytes]
+
+    left = in_group(settings.workers, work)
+    assert [bool(labels) for labels in left] == [schedule == "stale"] * 2
+
+
 def test_pieces_of_the_first_stage_change_sums_by_rounding_only(in_group, graph, monkeypatch) -> None:
     settings = replace(BASE, model="gcnii", dtype="float64")
     whole, _ = losses(in_group, graph, settings)

@@ -199,8 +199,8 @@ class _OutlinedPacket:
         if kind == "run":
             self._into[-1].detail["action"] = name
         elif kind == "table":
-            found = entries(name, values[0]) if values[0] else None
-            self._into.append(Event(kind, name, {"action": None}, entry=found))
+            entry = entries(name, values[0]) if values[0] else None
+            self._into.append(Event(kind, name, {"action": None}, entry=entry))
         else:
             detail = {"branch": "taken", "call": "condition"}.get(kind)
             self._into.append(Event(kind, name, {} if detail is None else {detail: bool(values[0])}))

@@ -14,9 +14,9 @@ pytestmark = pytest.mark.p4
 
 
 def switch(body: str, egress: str = "", emit: str = "pkt.emit(hdr);") -> PlainSwitch:
-    head, found, rest = program(body).replace("pkt.emit(hdr);", emit).partition("control E(")
+    head, mark, rest = program(body).replace("pkt.emit(hdr);", emit).partition("control E(")
     empty, with_body = "apply { }", f"apply {{ {egress} }}"
-    return make_switch(load_text(head + found + rest.replace(empty, with_body, 1), "prog.p4"), "python")
+    return make_switch(load_text(head + mark + rest.replace(empty, with_body, 1), "prog.p4"), "python")
 
 
 def test_a_resubmitted_packet_comes_as_it_was_from_port_0() -> None:

@@ -120,5 +120,5 @@ def test_an_event_log_keeps_the_native_engine(tmp_path: Path) -> None:
     assert switch.engine == "native"
     switch.process_one(1, bytes(64))
     assert kinds(out) >= {EventType.PACKET_IN, EventType.PARSER_EXTRACT}
-    both = SwitchMaker(trace=TraceSink(None, str(tmp_path / "traces"), further=log))(loaded)
-    assert both.engine == "python"
+    traced = SwitchMaker(trace=TraceSink(None, str(tmp_path / "traces"), further=log))(loaded)
+    assert traced.engine == "python"

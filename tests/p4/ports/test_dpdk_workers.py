@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which calls DPDK's threads get: ports dealt out, programs of all or of one, and none that outlives its switch.
+"""The calls that DPDK's threads get: ports dealt out, programs of all or of one, and none that outlives its switch.
 
 Blind to DPDK itself, whose library is a list of calls here.
 """
@@ -21,7 +21,7 @@ class Calls:
     """A library that notes what is called."""
 
     def __init__(self) -> None:
-        self.made: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self.running: dict[int, int] = {}
 
     def check(self, code: int, what: str) -> None:
@@ -33,13 +33,13 @@ class Calls:
 
     def __getattr__(self, name: str) -> Any:
         def call(*arguments: Any) -> int:
-            self.made.append((name, *arguments))
+            self.calls.append((name, *arguments))
             return 0
 
         return call
 
     def named(self, name: str) -> list[tuple[Any, ...]]:
-        return [arguments for each, *arguments in self.made if each == name]  # type: ignore[misc]
+        return [arguments for each, *arguments in self.calls if each == name]  # type: ignore[misc]
 
 
 class FakeSwitch:
@@ -65,12 +65,12 @@ class FakeSwitch:
 def test_ports_are_dealt_out_in_turn() -> None:
     calls = Calls()
     Workers(cast("Any", calls), [4, 5, 9], 2, BY_FLOW)
-    assert calls.made == [
+    assert calls.calls == [
         ("workers", 2, True), ("assign", 0, 4), ("assign", 1, 5), ("assign", 0, 9), ("run_workers",)
     ]  # fmt: skip
     calls = Calls()
     Workers(cast("Any", calls), [7], 1)
-    assert calls.made == [("workers", 1, False), ("assign", 0, 7), ("run_workers",)]
+    assert calls.calls == [("workers", 1, False), ("assign", 0, 7), ("run_workers",)]
 
 
 def test_a_program_with_shared_state_runs_on_one_core(caplog: pytest.LogCaptureFixture) -> None:

@@ -96,7 +96,7 @@ def test_errors_are_one_line(arguments, message):
 
 
 def test_the_time_that_is_left_for_a_search():
-    """Of 100 s five are for writing, and judging takes 1.2 times as long as the baselines did."""
+    """Five of 100 s are for writing, and judging takes 1.2 times as long as the baselines did."""
     assert _left_s(100, 20, 10) == pytest.approx(95 - 20 - 12)
     assert _left_s(100, 0, 0) == pytest.approx(95)
     assert _left_s(100, 80, 10) == pytest.approx(5)

@@ -40,8 +40,8 @@ def test_a_ring_over_two_hosts() -> None:
 
 def test_an_all_to_all_between_two_hosts() -> None:
     """Each of two GPUs of a host sends two thirds of its bytes to the other host."""
-    both = load([0, 1, 2, 3], all_to_all=3 * 10**9)
-    assert both.seconds == pytest.approx(2 * 2e9 / (RATE / 8))
-    assert both.weight == pytest.approx(1 / 1e9)
+    together = load([0, 1, 2, 3], all_to_all=3 * 10**9)
+    assert together.seconds == pytest.approx(2 * 2e9 / (RATE / 8))
+    assert together.weight == pytest.approx(1 / 1e9)
     two = load([0, 1, 2, 3], all_reduce=4 * 10**9, all_to_all=3 * 10**9)
     assert two.seconds == pytest.approx((6e9 + 4e9) / (RATE / 8))

@@ -103,11 +103,11 @@ def test_a_matrix_has_the_edges_that_scipy_reads(tmp_path, symmetry):
         matrix = matrix + matrix.T
     scipy.io.mmwrite(tmp_path / "g.mtx", matrix, symmetry=symmetry)
     read = scipy.io.mmread(tmp_path / "g.mtx").tocsr()
-    both = ((read + read.T) != 0).toarray()
-    np.fill_diagonal(both, val=False)
+    symmetric = ((read + read.T) != 0).toarray()
+    np.fill_diagonal(symmetric, val=False)
     graph = load(tmp_path / "g.mtx", labels=_rows_of(tmp_path, 40))
     mine = scipy.sparse.csr_matrix((np.ones(len(graph.indices)), graph.indices, graph.indptr), (40, 40)).toarray() != 0
-    assert np.array_equal(mine, both)
+    assert np.array_equal(mine, symmetric)
 
 
 def _rows_of(folder, vertices):

@@ -22,14 +22,14 @@ def test_rates_are_megabytes_on_each_way(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(nic, "measure", measure)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(5)} if process == 0 else set())
-    made = nic.figure611_measured(0.25, 4)
-    said = {each.what: each.ours for each in made.comparisons}
+    figure = nic.figure611_measured(0.25, 4)
+    said = {each.what: each.ours for each in figure.comparisons}
     assert said["CPU: MB/s with 1 to 2 cores"] == "3.0, 6.0"
     assert said["agent: MB/s with 1 to 2 cores"] == "200.0, 400.0"
     assert said["both, cores of each: MB/s with 1 to 1 cores"] == "150.0"
     assert said["both over the sum of each alone, 1 + 1 cores"] == f"{150 / 203:.2f}"
-    (panel,) = made.panels
+    (panel,) = figure.panels
     names, rates = panel.lines["measured"]
     assert names == ["CPU 1", "CPU 2", "agent 1", "agent 2", "both 1 + 1"]
     assert rates == pytest.approx([3.0, 6.0, 200.0, 400.0, 150.0])
-    assert (made.settings["processors"], made.settings["rounds"]) == (5, 3)
+    assert (figure.settings["processors"], figure.settings["rounds"]) == (5, 3)

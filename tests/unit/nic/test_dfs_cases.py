@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which cores the paths of chunks get, without any agent: the rates are made up."""
+"""The cores that the paths of chunks get, without any agent: the rates are made up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cores(count: int) -> Affinity:
 
 def test_cores_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[tuple[dfs.DfsCase, int]] = []
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
 
     def rate(case: dfs.DfsCase, seconds: float, seed: int, compression: str) -> float:
         assert (seconds, compression) == (0.5, "zlib")
@@ -34,7 +34,7 @@ def test_cores_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", cores(4))
     monkeypatch.setattr(dfs, "MOST_CORES", 3)
     monkeypatch.setattr(dfs, "rate_of", rate)
-    result = dfs.measure(0.5, 3, seed=7, tell=lambda at, of: told.append((at, of)))
+    result = dfs.measure(0.5, 3, seed=7, tell=lambda at, of: progress.append((at, of)))
     first = [(case.way, list(case.host), list(case.agent)) for case, seed in tried if seed == 7]
     assert first == [
         (dfs.CPU, [0], []),
@@ -47,7 +47,7 @@ def test_cores_of_four(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mix", [0, 1], [2, 3]),
     ]
     assert [seed for _, seed in tried] == [7] * 8 + [8] * 8 + [9] * 8
-    assert told == [(at, 24) for at in range(1, 25)]
+    assert progress == [(at, 24) for at in range(1, 25)]
     assert result == dfs.Throughput([1, 2, 3], [300, 200, 100], [10, 20])  # medians
 
 

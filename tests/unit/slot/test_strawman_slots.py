@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which vertices get one of a few aggregators, gone through by hand."""
+"""The vertices that get one of a few aggregators, gone through by hand."""
 
 from __future__ import annotations
 

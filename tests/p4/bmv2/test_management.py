@@ -46,10 +46,10 @@ def test_ports_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "open_port", opened)
     running = Running()
-    running.management = asked = Management(cast("Any", running), dict, swap=False)
-    asked.bm_dev_mgr_add_port("eth1", MAX_PORT)
-    asked.bm_dev_mgr_add_port("udp:127.0.0.1:9", 3)
-    shown = [(row["port_num"], row["iface_name"], row["is_up"]) for row in asked.bm_dev_mgr_show_ports()]
+    running.management = management = Management(cast("Any", running), dict, swap=False)
+    management.bm_dev_mgr_add_port("eth1", MAX_PORT)
+    management.bm_dev_mgr_add_port("udp:127.0.0.1:9", 3)
+    shown = [(row["port_num"], row["iface_name"], row["is_up"]) for row in management.bm_dev_mgr_show_ports()]
     assert shown == [(3, "udp:127.0.0.1:9", True), (MAX_PORT, "eth1", False)]
     for name, number, message in (
         ("eth2", 3, "port 3 is taken"),
@@ -58,14 +58,14 @@ def test_ports_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
         ("unix:/x", 4, "expected an interface"),
     ):
         with pytest.raises(RequestRefused, match=message):
-            asked.bm_dev_mgr_add_port(name, number)
+            management.bm_dev_mgr_add_port(name, number)
     with pytest.raises(RequestRefused, match="name their files when the switch starts"):
-        asked.bm_dev_mgr_add_port("eth2", 4, "x.pcap")
+        management.bm_dev_mgr_add_port("eth2", 4, "x.pcap")
     running.full = True
     with pytest.raises(RequestRefused, match="no more ports"):
-        asked.bm_dev_mgr_add_port("eth2", 4)
+        management.bm_dev_mgr_add_port("eth2", 4)
     assert closed == ["eth2"], "a port that the switch does not take is closed"
-    asked.bm_dev_mgr_remove_port(3)
+    management.bm_dev_mgr_remove_port(3)
     assert [*running.ports] == [MAX_PORT]
     with pytest.raises(RequestRefused, match="no port 3"):
-        asked.bm_dev_mgr_remove_port(3)
+        management.bm_dev_mgr_remove_port(3)

@@ -51,8 +51,10 @@ def laplacian_positions(indptr: IntArray, indices: IntArray, count: int, seed: i
     scale = 1 / np.sqrt(np.maximum(np.diff(indptr), 1))
     values = scale[rows_of(indptr)] * scale[indices]
     normalised = csr_array((values, indices, indptr), shape=(n, n))
-    start = np.random.default_rng(seed).normal(size=n)
-    eigenvalues, vectors = eigsh(normalised, wanted, which="LA", v0=start, tol=1e-4)
+    random = np.random.default_rng(seed)
+    # Where equal eigenvalues end the search early, it starts again from a vector of ``rng``: the same one on every rank.
+    start = random.normal(size=n)
+    eigenvalues, vectors = eigsh(normalised, wanted, which="LA", v0=start, tol=1e-4, rng=random)
     vectors = vectors[:, np.argsort(-eigenvalues)][:, 1:]
     largest = vectors[np.abs(vectors).argmax(0), np.arange(vectors.shape[1])]
     positions[:, : vectors.shape[1]] = vectors * np.where(largest < 0, -1, 1) * np.sqrt(n)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from offramp.graph.data import build_graph
 from offramp.torchgt.encodings import laplacian_positions
@@ -19,6 +20,18 @@ def ring(length: int) -> tuple[np.ndarray, np.ndarray]:
         "ring", length, edges, features=np.zeros((length, 1), np.float32), labels=at % 2, split="1/0/0", seed=0
     )
     return graph.indptr, graph.indices
+
+
+@pytest.mark.parametrize("length", [3, 4, 50])
+def test_equal_eigenvalues_leave_nothing_to_chance(length: int) -> None:
+    """A complete graph has two eigenvalues only: the search ends after two steps and has to start again."""
+    vertices = np.arange(length)
+    indices = np.concatenate([np.delete(vertices, vertex) for vertex in vertices])
+    indptr = np.arange(length + 1) * (length - 1)
+    columns = min(length - 2, 8)
+    positions = {laplacian_positions(indptr, indices, columns, 4).tobytes() for _ in range(8)}
+    assert len(positions) == 1
+    assert positions != {laplacian_positions(indptr, indices, columns, 5).tobytes()}
 
 
 def test_each_graph_has_its_own_eigenvectors() -> None:

@@ -52,7 +52,7 @@ def laplacian_positions(indptr: IntArray, indices: IntArray, count: int, seed: i
     values = scale[rows_of(indptr)] * scale[indices]
     normalised = csr_array((values, indices, indptr), shape=(n, n))
     random = np.random.default_rng(seed)
-    # Where equal eigenvalues end the search early, it starts again from a vector of ``rng``: the same one on every rank.
+    # Where equal eigenvalues end the search early, it starts again from a vector of ``rng``, the same on every rank.
     start = random.normal(size=n)
     eigenvalues, vectors = eigsh(normalised, wanted, which="LA", v0=start, tol=1e-4, rng=random)
     vectors = vectors[:, np.argsort(-eigenvalues)][:, 1:]

@@ -48,10 +48,10 @@ class Refusals:
 class Silent:
     """Calls that have been opened and have not said anything; the oldest makes room for the next."""
 
-    def __init__(self, refusals: Refusals) -> None:
-        self._refusals = refusals
+    def __init__(self, refusals: Refusals, clock: Callable[[], float] = time.monotonic) -> None:
+        self._refusals, self._clock = refusals, clock
         self._changed = threading.Condition()
-        self._since: dict[Any, float] = {}  # by context, the oldest first
+        self._since: dict[Any, float] = {}  # by context
         self._closed = False
 
     @contextmanager
@@ -59,17 +59,28 @@ class Silent:
         """Within the context, a call waits for its first message, or a stream to become a controller's."""
         with self._changed:
             while len(self._since) >= MAX_SILENT:
-                oldest, since = next(iter(self._since.items()))
-                age = time.monotonic() - since
+                oldest, since = min(self._since.items(), key=lambda call: call[1])
+                age = self._clock() - since
                 if age >= GRACE_S:
                     self._end(oldest)
                 else:
                     self._changed.wait(GRACE_S - age)
-            self._since[context] = time.monotonic()
+            self._since[context] = self._clock()
         try:
             yield
         finally:
             self.spoke(context)
+
+    @contextmanager
+    def heard(self, context: Any) -> Iterator[None]:
+        """Within the context, the server works on what a call has said, which may take longer than silence may."""
+        with self._changed:
+            since = self._since.pop(context, None)
+        began = self._clock()
+        yield
+        if since is not None:
+            with self._changed:
+                self._since[context] = since + self._clock() - began
 
     def spoke(self, context: Any) -> None:
         """A call is no longer silent."""
@@ -79,12 +90,16 @@ class Silent:
 
     def watch(self) -> None:
         """End the calls that stay silent, until :meth:`close`; for a thread."""
+        looked = self._clock()
         with self._changed:
             while not self._closed:
-                now = time.monotonic()
+                now = self._clock()
+                stood_still = max(now - looked - SILENT_S / 5, 0.0)  # the whole machine, and so nobody could speak
+                self._since = {context: since + stood_still for context, since in self._since.items()}
                 late = [context for context, since in self._since.items() if now - since >= SILENT_S]
                 for context in late:
                     self._end(context)
+                looked = now
                 self._changed.wait(SILENT_S / 10)
 
     def close(self) -> None:

@@ -115,7 +115,8 @@ class _Calls:
                         first = next(requests, None)
                         if first is None:
                             return
-                        end.receive(parse(request_class, first))
+                        with silent.heard(context):  # it may wait until a program is compiled that another one pushes
+                            end.receive(parse(request_class, first))
                         yield from outbox.waiting()
                     silent.spoke(context)
                     _pump(request_class, requests, end, outbox.finish, outbox.finish)

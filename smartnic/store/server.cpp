@@ -109,7 +109,7 @@ Server::Server(const Settings& settings)
     service_.clients = [this] { return clients(); };
     service_.kill = [this](std::uint64_t id) {
         for (auto& [socket, each] : connections_)
-            if (each->session->id == id) ::shutdown(socket, SHUT_RDWR);
+            if (each->session->id == id) each->gone = true, queue(*each);  // the round that ends it is this one
     };
     service_.replication.follow = [this](Session& session, std::string_view id, std::uint64_t place) {
         return begin_follower(session, id, place);
@@ -631,9 +631,11 @@ std::string Server::save(bool wait) {
 std::vector<Client> Server::clients() const {
     std::vector<Client> all;
     all.reserve(connections_.size());
-    for (const auto& [socket, each] : connections_)
+    for (const auto& [socket, each] : connections_) {
+        if (each->gone) continue;  // it ends with this round
         all.push_back({each->session.get(), address_of(socket, ::getsockname), (store_.now_ms() - each->since_ms) / 1000, (store_.now_ms() - each->heard_ms) / 1000,
-                       each->in.size(), each->out.waiting(), each->footprint, each->gone || each->finishing});
+                       each->in.size(), each->out.waiting(), each->footprint, each->finishing});
+    }
     return all;
 }
 

@@ -76,7 +76,7 @@ def test_an_assertion_takes_its_condition(document: dict[str, Any]) -> None:
     assert "'b2d'" in text
     assert "'=='" in text
     assert "['h', 'kind']" in text
-    assert int(text.split("'hexstr', 'value': '")[1].split("'")[0], 16) == 7
+    assert int(text.split("'hexstr', 'value': '")[1].split("'", maxsplit=1)[0], 16) == 7
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_assertion_takes_its_condition(document: dict[str, Any]) -> None:
 def test_an_unknown_extern_is_refused_by_its_name(extern: str, method: str, text: str) -> None:
     call = SimpleNamespace(extern=extern, method=method, pos=Pos("x.p4", 1, 1))
     with pytest.raises(Unsupported) as refusal:
-        ExternWriter(cast(Any, None)).call(cast(Any, None), cast(ir.ExternCall, call))
+        ExternWriter(cast("Any", None)).call(cast("Any", None), cast("ir.ExternCall", call))
     assert text in str(refusal.value)
     assert ("Deck" in str(refusal.value)) is bool(extern)
 

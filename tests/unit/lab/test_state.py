@@ -63,7 +63,7 @@ def test_the_folders_of_this_user_that_hold_a_state_are_listed_in_order(
     tmp_path: Path, alive: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state, "sweep_folders", lambda: None)
-    monkeypatch.setattr(state.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("offramp_sim.lab.state.tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(state, "_SHORT", str(tmp_path))
     for name in ("b", "a", "empty"):
         (tmp_path / f"{PREFIX}{name}").mkdir()
@@ -73,7 +73,7 @@ def test_the_folders_of_this_user_that_hold_a_state_are_listed_in_order(
         _lab(tmp_path / f"{PREFIX}{name}", name).save()
     assert [lab.name for lab in running()] == ["a", "b"]
     own = os.geteuid()
-    monkeypatch.setattr(state.os, "geteuid", lambda: own + 1)
+    monkeypatch.setattr("offramp_sim.lab.state.os.geteuid", lambda: own + 1)
     assert running() == []
 
 
@@ -116,9 +116,9 @@ class Signals:
         self.sent: list[tuple[int, signal.Signals]] = []
         self.seconds, self.swept = 0.0, 0
         self._alive, self._deadly = alive, deadly
-        monkeypatch.setattr(state.os, "kill", self._kill)
-        monkeypatch.setattr(state.time, "monotonic", lambda: self.seconds)
-        monkeypatch.setattr(state.time, "sleep", self._sleep)
+        monkeypatch.setattr("offramp_sim.lab.state.os.kill", self._kill)
+        monkeypatch.setattr("offramp_sim.lab.state.time.monotonic", lambda: self.seconds)
+        monkeypatch.setattr("offramp_sim.lab.state.time.sleep", self._sleep)
         monkeypatch.setattr(state, "sweep_folders", self._sweep)
 
     def _kill(self, pid: int, number: signal.Signals) -> None:

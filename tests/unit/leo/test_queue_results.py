@@ -19,15 +19,15 @@ COUNT = 20
 def _result() -> QueueModelResult:
     """Request i arrives at 1000 · i ns and is answered 100 · i ns later; its JCT is 10 · i ns."""
     number = np.arange(COUNT)
-    came = 1000.0 * number
+    came = np.asarray(1000.0 * number, np.float64)
     return QueueModelResult(
         kind=np.zeros(COUNT, np.int64),
         path=np.where(number < 11, 0, 2),
         owner=number % 2,
         came=came,
         began=came,
-        ended=came + 100.0 * number,
-        jct=10.0 * number,
+        ended=came + came / 10,
+        jct=came / 100,
         worked_ns=np.zeros(1),
         memories=(),
     )

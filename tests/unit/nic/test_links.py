@@ -33,7 +33,7 @@ def test_shared_memory_has_a_client_and_a_server_of_one_socket() -> None:
 def test_interfaces_are_made_as_a_pair_and_removed_after_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: list[tuple[str, ...]] = []
     monkeypatch.setattr(links, "ip", lambda *words: commands.append(words))
-    monkeypatch.setattr(links.secrets, "token_hex", lambda octets: "ab" * octets)
+    monkeypatch.setattr("offramp_sim.nic.links.secrets.token_hex", lambda octets: "ab" * octets)
     wanted = [
         ("link", "set", "lo", "up"),
         ("link", "add", "nababab", "type", "veth", "peer", "name", "fababab"),
@@ -91,7 +91,7 @@ def test_a_reflector_runs_as_long_as_the_block(monkeypatch: pytest.MonkeyPatch, 
         return children[-1]
 
     monkeypatch.setattr(links, "agent_program", lambda: _program(tmp_path, "ready"))
-    monkeypatch.setattr(links.subprocess, "Popen", noted)
+    monkeypatch.setattr("offramp_sim.nic.links.subprocess.Popen", noted)
     with links.reflector("far"):
         [child] = children
         assert child.poll() is None

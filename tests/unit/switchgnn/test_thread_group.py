@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 import torch
 
+from offramp.workers.group import Group
 from offramp.workers.mailbox import Key
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.thread_group import ThreadGroup, open_threads, run_group
@@ -64,10 +66,13 @@ def test_an_all_to_all_transposes_rows() -> None:
 
 
 def test_the_launcher_returns_rank_0s_result() -> None:
-    reported: list[object] = []
+    reported: list[int] = []
+
+    def work(group: Group, job: int, report: Callable[[int], None]) -> int:
+        report(job)
+        return job + group.size
+
     with open_threads(7) as launcher:
-        result = launcher.run(
-            lambda group, job, report: (report(job), job + group.size)[1], [5, 6], None, reported.append
-        )
+        result = launcher.run(work, [5, 6], None, reported.append)
     assert result == 7
-    assert sorted(reported) == [5, 6]  # type: ignore[type-var]
+    assert sorted(reported) == [5, 6]

@@ -115,7 +115,7 @@ def test_each_plan_has_a_row_that_ends_with_the_last_of_all(
         "draw_operations",
         lambda axes, plan, end: drawn.append(("right", axes.get_subplotspec().num1, end)),
     )
-    sizes: list[tuple[float, float]] = []
+    sizes: list[tuple[Any, ...]] = []
     monkeypatch.setattr(picture, "save", lambda figure, path: sizes.append((*figure.get_size_inches(), path)))
     longer = cast("CollectivePlan", SimpleNamespace(finish_ps=100 * MS))
     picture.draw_plans([plan, longer], tmp_path / "p.png")

@@ -61,7 +61,7 @@ def test_the_seed_determines_a_pattern() -> None:
 def test_an_attention_reports_its_pairs_and_times(kind: str, pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each reading of the clock is 1, 2, 3… later than that before it, so the least differences are the first's."""
     ticks = iter(n * (n + 1) / 2 for n in range(100))
-    monkeypatch.setattr(measure.time, "process_time", lambda: next(ticks))
+    monkeypatch.setattr("offramp_sim.torchgt.measure.time.process_time", lambda: next(ticks))
     monkeypatch.setattr(measure, "peak_bytes", lambda work: work() or 7)
     cost = measure._run(AttentionCase(kind, tokens=96, degree=0, heads=2, width=8, repeat=3), threads=1)
     # readings 0 to 2 are those of the first, which is not counted

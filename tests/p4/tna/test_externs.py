@@ -277,19 +277,6 @@ def test_ingress_drops_packets_with_parser_errors_unless_it_looks_at_them() -> N
     assert s.process_one(0, packet()) == []  # no match is always the end
 
 
-def test_a_stack_that_is_full_only_ends_the_parser() -> None:
-    """As p4c has it for Tofino; what was not extracted follows the headers."""
-    full = {
-        "iplocals": "h_t[1] stack;",
-        "ipbody": "pkt.extract(stack.next); pkt.extract(stack.next); transition accept;",
-    }
-    payload = packet(a=1) + packet(a=2)
-    s = switch(**full)
-    assert s.process_one(0, packet(a=5) + payload) == [(1, packet(a=5) + packet(a=2))]
-    assert (s.stats.parse_errors, s.stats.dropped) == (0, 0)
-    assert one(switch("hdr.h.c = prsr.parser_err;", **full), payload, c=9) == packet(c=0) + packet(a=2)
-
-
 def test_reject_ends_the_parser_and_egress_never_drops() -> None:
     assert one(switch(ipbody="transition reject;"), a=5) == packet(a=5)
     s = make(

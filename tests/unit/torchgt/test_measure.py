@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from offramp_sim.torchgt import measure
 from offramp_sim.torchgt.measure import AttentionCase, AttentionCost, make_pattern, peak_bytes
@@ -79,3 +80,24 @@ def test_the_peak_counts_what_is_freed_again() -> None:
 def test_memory_that_is_given_back_is_no_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "_memory", {"VmRSS": 100, "VmHWM": 90}.__getitem__)
     assert peak_bytes(lambda: None) == 0
+
+
+@pytest.mark.parametrize(("kind", "shapes"), [("dense", []), ("biased", [(64, 64), (96, 96)])])
+def test_a_biased_attention_has_the_bias_of_every_pair(
+    kind: str, shapes: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First the small one of 64 tokens, then that of the case."""
+    seen: list[tuple[int, ...]] = []
+
+    def attention(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: object, buckets: object, tokens: int
+    ) -> object:
+        assert (table is None) is (buckets is None)
+        if isinstance(buckets, torch.Tensor):
+            seen.append(tuple(buckets.shape))
+        assert q.shape == (2, tokens, 4)
+        return q + k + v
+
+    monkeypatch.setattr("offramp.torchgt.dense.dense_attention", attention)
+    measure._run(AttentionCase(kind, tokens=96, heads=2, width=8, repeat=1), threads=1)
+    assert seen == shapes

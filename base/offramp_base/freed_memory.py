@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Large arrays that follow each other in the same memory."""
+"""Whether large arrays follow each other in the same memory, or go back to the kernel when they are freed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,20 @@ def keep_freed_memory(most: int | None = None) -> bool:
     Args:
         most: bytes at the end of the heap that are kept, and only where arrays are below 32 MB; None: all.
     """
+    where = (_MMAP_MAX, 0) if most is None else (_MMAP_THRESHOLD, _MOST_THRESHOLD)
+    return _set(*where) and _set(_TRIM_THRESHOLD, -1 if most is None else most)
+
+
+def return_freed_memory(least: int = 1 << 20) -> bool:
+    """Let this process return every freed array of ``least`` bytes to the kernel; returns whether its C library can.
+
+    glibc otherwise takes arrays of up to 32 MB from the heap once one of their size was freed, where what lies between
+    them holds them back: a worker of two million vertices kept 180 MB that nothing used.
+    """
+    return _set(_MMAP_THRESHOLD, least)
+
+
+def _set(option: int, value: int) -> bool:
     if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
         return False
-    library = ctypes.CDLL(None)
-    where = (_MMAP_MAX, 0) if most is None else (_MMAP_THRESHOLD, _MOST_THRESHOLD)
-    return bool(library.mallopt(*where)) and bool(library.mallopt(_TRIM_THRESHOLD, -1 if most is None else most))
+    return bool(ctypes.CDLL(None).mallopt(option, value))

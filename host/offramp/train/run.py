@@ -21,6 +21,7 @@ from offramp.workers.budget import open_budget
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp.workers.traffic import Traffic
+from offramp_base.freed_memory import return_freed_memory
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ def train_stored_rank(group: Group, job: StoredJob, report: Callable[[Any], None
         OfframpError: also if the memory budget is too small.
     """
     try:
-        return train_rank(group, job.open(), report)
+        work = job.open()
+        if not work.settings.by_halo_features:
+            return_freed_memory()
+        return train_rank(group, work, report)
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, MemoryError) or "allocate memory" in str(error):
             raise SettingsError("worker_memory", "is too small: expected more, or smaller {bin_memory}") from None

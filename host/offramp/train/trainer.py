@@ -82,15 +82,16 @@ class Trainer(EpochLoop[Epoch]):
             features = as_features(job.local.features, dtype, device)
             if settings.first_sums == KEPT and not self.model.trains_first_message:
                 channel.keep_first(self.model.layers)
-            self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device)
+            store = self._store(dtype, device)
+            channel.store = store
+            self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device, store)
         elif job.hybrid is not None:
             store = TensorStore(dtype, device)
             features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
             self._computation = HybridComputation(self.model, job.hybrid, features, channel, dtype, device)
         else:
             assert job.rows is not None
-            limit = settings.worker_memory or 0
-            store = TensorStore(dtype, device) if budget is None else MappedStore(dtype, limit // _WAITING)
+            store = self._store(dtype, device)
             features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
             codec = open_codec(settings, job.rows, group.rank)
             schedule = schedule_of(settings.schedule)
@@ -106,6 +107,12 @@ class Trainer(EpochLoop[Epoch]):
             self.done = job.snapshot.epoch
             for loss, seconds in job.snapshot.history.tolist():
                 self._control.observe(loss, seconds)
+
+    def _store(self, dtype: torch.dtype, device: torch.device | None) -> TensorStore:
+        """Where the tensors of the whole worker live."""
+        if self._budget is None:
+            return TensorStore(dtype, device)
+        return MappedStore(dtype, (self._settings.worker_memory or 0) // _WAITING)
 
     def keep(self, number: int) -> None:
         """Write the checkpoint if one is due."""

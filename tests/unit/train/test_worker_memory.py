@@ -16,6 +16,7 @@ import torch
 
 from offramp.g3 import first_stage
 from offramp.g3.store import MappedStore, mapped
+from offramp.train import computation
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
 from offramp.train.settings import TrainSettings
@@ -69,6 +70,41 @@ def test_streamed_bins_have_the_same_bits(in_group, graph, monkeypatch, model: s
     assert [epoch[:2] for epoch in streamed] == [epoch[:2] for epoch in here]
     assert all(torch.equal(a, b) for a, b in zip(weights, same, strict=True))
     assert {epoch[2] for epoch in streamed} == {7}
+
+
+@pytest.mark.parametrize("model", ["gcn", "sage", "gcnii", "dagnn", "jknet"])
+def test_activations_in_files_have_the_same_bits(in_group, graph, monkeypatch, model: str) -> None:
+    monkeypatch.setattr(computation, "LEAST_KEPT", 1)
+    settings = replace(BASE, schedule="plain", bins=None, model=model)
+    here, weights = losses(in_group, graph, settings)
+    limited, same = losses(in_group, graph, settings, Unlimited())
+    assert [epoch[:2] for epoch in limited] == [epoch[:2] for epoch in here]
+    assert all(torch.equal(a, b) for a, b in zip(weights, same, strict=True))
+
+
+@pytest.mark.parametrize(("budget", "in_files"), [(Unlimited(), True), (None, False)])
+def test_activations_wait_in_files_under_a_limit(
+    in_group, graph, monkeypatch, budget: MemoryBudget | None, in_files: bool
+) -> None:
+    monkeypatch.setattr(computation, "LEAST_KEPT", 1)
+    jobs = plan_run(graph, replace(BASE, schedule="plain", bins=None)).jobs([])
+
+    def work(group):
+        with open_channel(jobs[group.rank], group) as channel:
+            trainer = Trainer(jobs[group.rank], group, channel, budget=budget)
+            store = trainer._computation._store
+            count = [0]
+            keep = store.kept
+            store.kept = lambda tensor: (count.__setitem__(0, count[0] + 1), keep(tensor))[1]
+            scores = trainer._forward()  # whose graph holds what was kept
+            kept = count[0], len(store._files) if store.streams else 0
+            trainer._computation.backward(scores.sum(), trainer._sum.start)
+            trainer._sum.finish()
+            return kept, "_remote_integer" in vars(channel)
+
+    for (count, files), integers in in_group(2, work):
+        assert (count > 2, files > 2) == (in_files, in_files)  # two are the sums of the input features
+        assert not integers
 
 
 @pytest.mark.parametrize("schedule", ["g3", "stale"])

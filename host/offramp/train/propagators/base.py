@@ -10,6 +10,7 @@ from functools import partial
 
 import torch
 
+from offramp.g3.store import TensorStore
 from offramp.models.neighbourhood import self_adjoint
 from offramp.switchgnn.sum_codec import ExchangeId
 from offramp.workers.accelerator import to_host
@@ -26,6 +27,7 @@ class Propagator(ABC):
         repeated: exchanges that were repeated because a value saturated.
         draws: exchanges whose rounding was drawn so far.
         repeatable: whether equal features give equal sums, unlike with fresh random rounding.
+        store: store of what is kept from epoch to epoch.
         on_device: whether :meth:`exchange` accepts rows on any device; otherwise it gets them in main memory.
     """
 
@@ -34,6 +36,7 @@ class Propagator(ABC):
 
     def __init__(self) -> None:
         self._traffic = Traffic()
+        self.store = TensorStore(torch.float32)
         self.timers = Timers()
         self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = self.draws = 0
@@ -73,7 +76,9 @@ class Propagator(ABC):
 
     def _kept_sum(self, y: torch.Tensor) -> torch.Tensor:
         if self._first is None:
-            self._first = y.clone(), self._timed(iter((ExchangeId(self._layer, backward=False),)), y)
+            sums = self._timed(iter((ExchangeId(self._layer, backward=False),)), y)
+            kept = self.store.kept(y) if self.store.streams else y.clone()
+            self._first = kept, self.store.kept(sums)
         kept, sums = self._first
         if not torch.equal(kept, y):
             raise OfframpError("layer 1: the features whose sums were kept have changed; expected the input features")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     import numpy.typing as npt
+    import scipy.sparse as sp
 
     from offramp.switchgnn.sum_codec import SumCodec
     from offramp.train.halo import Halo
@@ -43,8 +45,13 @@ class P2pPropagator(Propagator):
         self._rows = torch.from_numpy(halo.send_rows)
         self._send = halo.send_counts.tolist()
         self._receive = halo.receive_counts.tolist()
+        self._remote = halo.remote
         self._remote_float = torch_csr(halo.remote, dtype)
-        self._remote_integer = halo.remote.astype(np.int64)
+
+    @cached_property
+    def _remote_integer(self) -> sp.csr_matrix:
+        """The matrix that integers are summed with; only a codec of integers needs it."""
+        return self._remote.astype(np.int64)
 
     def exchange(self, y: torch.Tensor) -> torch.Tensor:
         """Exchange ``(b, F)`` features for ``(b, F)`` sums."""

@@ -78,11 +78,11 @@ class Trainer(EpochLoop[Epoch]):
         self._control = AdaptiveControl.of(settings)
         self._computation: Computation
         self._engine: HaloEngine | None = None
+        store = self._store(dtype, device)
         if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype, device)
             if settings.first_sums == KEPT and not self.model.trains_first_message:
                 channel.keep_first(self.model.layers)
-            store = self._store(dtype, device)
             channel.store = store
             self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device, store)
         elif job.hybrid is not None:
@@ -91,7 +91,6 @@ class Trainer(EpochLoop[Epoch]):
             self._computation = HybridComputation(self.model, job.hybrid, features, channel, dtype, device)
         else:
             assert job.rows is not None
-            store = self._store(dtype, device)
             features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
             codec = open_codec(settings, job.rows, group.rank)
             schedule = schedule_of(settings.schedule)

@@ -368,7 +368,7 @@ class Comparison:
                 time.sleep(0.002)
                 before, used = used, used_memory(control)
                 alike = alike + 1 if used == before else 0
-            control(("CONFIG", "SET", "maxmemory", str(used + ROOM_BYTES)))
+            control(("CONFIG", "SET", "maxmemory", str(used + ROOM_BYTES // 2)))
         elif kind == "disk":
             control(("SAVE",))  # makes the log short
             room = os.statvfs(self._folder)

@@ -46,8 +46,6 @@ LONGEST_MS: Final = 8000
 """Least and greatest time to live of a key that ends while it is watched; it grows while the machine is too slow."""
 MARGIN_S: Final = 0.01
 ROOM_BYTES: Final = 30_000
-STEADY: Final = 10
-"""Readings alike after which memory that was freed is free."""
 LARGE_DISK: Final = 64 << 20
 """A disk with more room than this is not filled."""
 DIFFERENCE_MS: Final = 60_000
@@ -363,12 +361,11 @@ class Comparison:
         control = self._stores[0][0]
         ballast = self._folder.parent / "ballast"
         if kind == "memory":
-            used, alike = used_memory(control), 0
-            while alike < STEADY:  # what FLUSHALL removed is freed bit by bit, and some bits hold nothing
+            before, used = -1, used_memory(control)
+            while used != before:  # what FLUSHALL removed is freed bit by bit
                 time.sleep(0.002)
                 before, used = used, used_memory(control)
-                alike = alike + 1 if used == before else 0
-            control(("CONFIG", "SET", "maxmemory", str(used + ROOM_BYTES // 2)))
+            control(("CONFIG", "SET", "maxmemory", str(used + ROOM_BYTES // 2)))  # with all, all fits at times
         elif kind == "disk":
             control(("SAVE",))  # makes the log short
             room = os.statvfs(self._folder)

@@ -44,10 +44,10 @@ class PlainComputation:
         local: LocalGraph,
         propagator: Propagator,
         dtype: torch.dtype,
-        device: torch.device | None = None,
-        store: TensorStore | None = None,
+        device: torch.device | None,
+        store: TensorStore,
     ) -> None:
-        """``store``: of activations until the way back; by default the device."""
+        """``store``: of activations until the way back."""
         self._model = model
         self._features = features
         self._store = store
@@ -68,7 +68,7 @@ class PlainComputation:
     def _activations(self) -> AbstractContextManager[object]:
         """Keeps what autograd saves in the store, each tensor in a file of its own, if the store streams."""
         store = self._store
-        if store is None or not store.streams:
+        if not store.streams:
             return nullcontext()
         features = self._features
         inputs = features.untyped_storage().data_ptr() if isinstance(features, torch.Tensor) else None

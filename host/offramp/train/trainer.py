@@ -82,12 +82,11 @@ class Trainer(EpochLoop[Epoch]):
         if isinstance(channel, Propagator):
             features = as_features(job.local.features, dtype, device)
             if settings.first_sums == KEPT and not self.model.trains_first_message:
-                channel.keep_first(self.model.layers)
-            channel.store = store
+                channel.keep_first(self.model.layers, store if store.streams else None)
             self._computation = PlainComputation(self.model, features, job.local, channel, dtype, device, store)
         elif job.hybrid is not None:
-            store = TensorStore(dtype, device)
-            features = as_features(store.stacked([job.local.features, job.received_features]), dtype, device)
+            whole = TensorStore(dtype, device).stacked([job.local.features, job.received_features])
+            features = as_features(whole, dtype, device)
             self._computation = HybridComputation(self.model, job.hybrid, features, channel, dtype, device)
         else:
             assert job.rows is not None

@@ -74,19 +74,19 @@ class Silent:
     @contextmanager
     def heard(self, context: Any) -> Iterator[None]:
         """Within the context, the server works on what a call has said, which may take longer than silence may."""
-        with self._changed:
-            since = self._since.pop(context, None)
-        began = self._clock()
+        since, began = self.spoke(context), self._clock()
         yield
         if since is not None:
             with self._changed:
                 self._since[context] = since + self._clock() - began
 
-    def spoke(self, context: Any) -> None:
-        """A call is no longer silent."""
+    def spoke(self, context: Any) -> float | None:
+        """A call is no longer silent; returns since when it was, None if it has spoken or was ended."""
         with self._changed:
-            if self._since.pop(context, None) is not None:
+            since = self._since.pop(context, None)
+            if since is not None:
                 self._changed.notify()
+            return since
 
     def watch(self) -> None:
         """End the calls that stay silent, until :meth:`close`; for a thread."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import grpc
 import pytest
@@ -38,11 +37,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "SILENT_S", 0.3)
 
 
-def silent_stream(address: str) -> tuple[Any, Any]:
-    """A stream that sends nothing, and its channel."""
-    channel = open_channel(address)
+def assert_a_silent_stream_is_ended(address: str) -> None:
     over = threading.Event()
-    return channel, channel.stream_stream(f"/{SERVICE}/StreamChannel")(iter(over.wait, True))
+    with open_channel(address) as channel:
+        stream = channel.stream_stream(f"/{SERVICE}/StreamChannel")(iter(over.wait, True))
+        with pytest.raises(grpc.RpcError) as ended:
+            next(stream)
+        assert ended.value.code() is grpc.StatusCode.CANCELLED
+    over.set()
 
 
 def test_a_controller_waits_for_the_one_before_it() -> None:
@@ -58,17 +60,11 @@ def test_a_controller_waits_for_the_one_before_it() -> None:
         with device.control():
             controller = threading.Thread(target=control, daemon=True)
             controller.start()
-            channel, stream = silent_stream(server.address)
-            with pytest.raises(grpc.RpcError) as ended:
-                next(stream)
-            assert ended.value.code() is grpc.StatusCode.CANCELLED
-            channel, stream = silent_stream(server.address)  # once more, by when the controller has waited longer
-            with pytest.raises(grpc.RpcError):
-                next(stream)
+            for _ in range(2):  # after the second, the controller has waited longer than any silence
+                assert_a_silent_stream_is_ended(server.address)
             assert not opened.is_set()
         controller.join()
         assert opened.is_set()
-        channel.close()
 
 
 def test_a_machine_that_stands_still_makes_nobody_silent() -> None:

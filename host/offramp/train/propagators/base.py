@@ -27,7 +27,6 @@ class Propagator(ABC):
         repeated: exchanges that were repeated because a value saturated.
         draws: exchanges whose rounding was drawn so far.
         repeatable: whether equal features give equal sums, unlike with fresh random rounding.
-        store: store of what is kept from epoch to epoch.
         on_device: whether :meth:`exchange` accepts rows on any device; otherwise it gets them in main memory.
     """
 
@@ -36,12 +35,12 @@ class Propagator(ABC):
 
     def __init__(self) -> None:
         self._traffic = Traffic()
-        self.store = TensorStore(torch.float32)
         self.timers = Timers()
         self.exchange_id = ExchangeId(1, backward=False)
         self.repeated = self.draws = 0
         self._layer = 0
         self._layers = 0  # of a pass whose first sum is kept; 0: none is
+        self._store: TensorStore | None = None  # of that sum, on large graphs
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None
 
     @property
@@ -49,13 +48,13 @@ class Propagator(ABC):
         """Traffic of this worker's link so far."""
         return self._traffic
 
-    def keep_first(self, layers: int) -> None:
+    def keep_first(self, layers: int, store: TensorStore | None = None) -> None:
         """From now on make the first of every ``layers`` sums only once, since it is of features that never change.
 
-        Does nothing if sums are not repeatable. Every worker must call it.
+        Does nothing if sums are not repeatable. Every worker must call it. ``store``: of what is kept.
         """
         if self.repeatable:
-            self._layers = layers
+            self._layers, self._store = layers, store
 
     def begin_epoch(self) -> None:
         """Begin an epoch: the next sum is the first layer's."""
@@ -77,8 +76,8 @@ class Propagator(ABC):
     def _kept_sum(self, y: torch.Tensor) -> torch.Tensor:
         if self._first is None:
             sums = self._timed(iter((ExchangeId(self._layer, backward=False),)), y)
-            kept = self.store.kept(y) if self.store.streams else y.clone()
-            self._first = kept, self.store.kept(sums)
+            store = self._store
+            self._first = (y.clone(), sums) if store is None else (store.kept(y), store.kept(sums))
         kept, sums = self._first
         if not torch.equal(kept, y):
             raise OfframpError("layer 1: the features whose sums were kept have changed; expected the input features")

@@ -33,7 +33,14 @@ def return_freed_memory(least: int = 1 << 20) -> bool:
     return _set(_MMAP_THRESHOLD, least)
 
 
+def return_what_is_free() -> bool:
+    """Return the free parts of the heap to the kernel, once; returns whether its C library can."""
+    return _can_set() and bool(ctypes.CDLL(None).malloc_trim(0))
+
+
 def _set(option: int, value: int) -> bool:
-    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
-        return False
-    return bool(ctypes.CDLL(None).mallopt(option, value))
+    return _can_set() and bool(ctypes.CDLL(None).mallopt(option, value))
+
+
+def _can_set() -> bool:
+    return sys.platform == "linux" and platform.libc_ver()[0] == "glibc"

@@ -20,7 +20,6 @@ from offramp_cli.result import OUTPUT, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from offramp.graph import Graph
     from offramp.switchgnn.leaf_spine import LeafSpine
     from offramp.train import SwitchFabric, TrainSettings
     from offramp.train.run import OpenFabric
@@ -98,12 +97,11 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutpu
 
     expect_workers(settings.processes)
     open_fabric = switch_opener(settings, switch)
-    graph = settings.load()
-    result = run(graph, settings, open_fabric, lines=True)
+    result = run(settings, open_fabric, lines=True)
     if result is not None:
         outputs.write("offramp.train/1", result)  # before what is only compared with may fail
     others = [settings.by(way) for way in _COMPARED if outputs.compare and way != settings.propagator]
-    compared = [(other.propagator, run(graph, other, open_fabric, lines=False)) for other in others]
+    compared = [(other.propagator, run(other, open_fabric, lines=False)) for other in others]
     if result is None:
         return
 
@@ -128,11 +126,10 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutpu
         console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
 
 
-def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:
+def run(settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:
     """Train with a progress bar; returns the result as JSON, or None if another rank of torchrun reports.
 
     Args:
-        graph: the graph that the settings name.
         settings: settings of the run.
         open_fabric: opens the switch, if one is needed.
         lines: whether to print a line for each epoch too.
@@ -142,7 +139,7 @@ def run(graph: Graph, settings: TrainSettings, open_fabric: OpenFabric | None, *
 
     console = show.console(one_rank=True)
     with epoch_progress(console, settings.propagator, settings.epochs, lines=lines) as on_epoch:
-        result = train_graph(graph, settings, open_fabric=open_fabric, on_epoch=on_epoch)
+        result = train_graph(settings.load, settings, open_fabric=open_fabric, on_epoch=on_epoch)
     return result.as_dict() if result else None
 
 

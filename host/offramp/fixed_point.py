@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,7 @@ from offramp_base.errors import OfframpError
 INT32_MAX = 2**31 - 1
 EXPONENT_LIMIT = 126
 """Scales stay within ``2**±126``, where they and their inverses are normal float32 numbers."""
+_PIECE = 1 << 15
 
 
 def scale_exponent(max_abs: float, fan_in: int) -> int:
@@ -49,16 +52,35 @@ def quantise(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int32]:
     Raises:
         OfframpError: values that are NaN or fall outside int32 (saturation is reported, never silent).
     """
-    scaled = np.asarray(np.multiply(values, 2.0**k, dtype=np.float64))
-    np.rint(scaled, out=scaled)
-    if scaled.size and not (scaled.min() >= -INT32_MAX and scaled.max() <= INT32_MAX):  # nor where one is NaN
-        count = scaled.size - int(np.count_nonzero(np.abs(scaled) <= INT32_MAX))
-        raise OfframpError(f"quantise: {count} of {scaled.size} values are NaN or saturate int32 at scale 2**{k}")
-    return scaled.astype(np.int32)
+    values = np.asarray(values)
+    numbers, beyond = np.empty(values.shape, np.int32), 0
+    for part, to in _pieces(values, numbers):
+        scaled = np.multiply(part, 2.0**k, dtype=np.float64)
+        np.rint(scaled, out=scaled)
+        if scaled.min() >= -INT32_MAX and scaled.max() <= INT32_MAX:  # not where one is NaN
+            to[:] = scaled
+        else:
+            beyond += scaled.size - int(np.count_nonzero(np.abs(scaled) <= INT32_MAX))
+    if beyond:
+        raise OfframpError(f"quantise: {beyond} of {values.size} values are NaN or saturate int32 at scale 2**{k}")
+    return numbers
 
 
 def dequantise(
     sums: npt.ArrayLike, k: int, dtype: type[np.float32 | np.float64] = np.float64
 ) -> npt.NDArray[np.floating]:
     """``sums/2**k`` in ``dtype``; a sum of ``d`` quantised terms is off by at most ``d/2·2**-k``."""
-    return np.multiply(sums, 2.0**-k, dtype=np.float64).astype(dtype, copy=False)
+    sums = np.asarray(sums)
+    values = np.empty(sums.shape, dtype)
+    for part, to in _pieces(sums, values):
+        to[:] = np.multiply(part, 2.0**-k, dtype=np.float64)
+    return values
+
+
+def _pieces(
+    values: npt.NDArray[np.generic], to: npt.NDArray[np.generic]
+) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Arrays of one shape, some elements at a time: their float64 stays in the cache of the processor."""
+    flat, out = values.reshape(-1), to.reshape(-1)
+    for start in range(0, flat.size, _PIECE):
+        yield flat[start : start + _PIECE], out[start : start + _PIECE]

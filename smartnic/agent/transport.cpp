@@ -76,7 +76,7 @@ bool Transport::exchange(Bytes message, const Region& region, std::string& error
     const bool fits = asked.width > 0 && asked.width <= plan.chunks * plan.chunk_lanes() && asked.sums % 8 == 0 &&
                       asked.scratch % 8 == 0 && region.holds(asked.values, cells * 4) &&
                       region.holds(asked.sums, cells * 8) &&
-                      region.holds(asked.scratch, plan.cells() * plan.chunk_lanes() * 8);
+                      region.holds(asked.scratch, std::uint64_t{plan.shared} * asked.width * 8);
     if (!fits) {
         error = "exchange: a width or memory that does not fit the plan";
         return false;

@@ -23,19 +23,19 @@ Plan plan() {
     block.need = {2, 2};
     block.fan_out = {2, 2};
     block.order = {1, 0};
-    block.sources = block.remotes = {2, 9};
-    block.indptr = block.reader_indptr = {0, 2, 4};
-    block.targets = block.reader_locals = {0, 1, 0, 1};
+    const Numbers remotes{2, 9};
+    block.sources = std::make_shared<const Edges>(Edges{remotes, {0, 2, 4}, {0, 1, 0, 1}, Ids(remotes)});
+    block.readers = block.sources;
     block.way_of = {0, 1, 0, 1};
     block.way_vertex = {0, 1};
     block.vertex_ids = Ids(block.vertices);
-    block.source_ids = block.remote_ids = Ids(block.sources);
     Plan plan;
     plan.chunks = 2;
     plan.segments = 2;
     plan.boundary = 2;
     plan.blocks = {block, block};
     plan.blocks[1].id = 4;
+    number_shared(plan);
     return plan;
 }
 
@@ -43,7 +43,7 @@ Plan plan() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     std::vector<std::byte> values(2 * 100 * 4);
-    std::vector<std::int64_t> sums(2 * 100), scratch(2 * 2 * 2 * 2 * lanes);
+    std::vector<std::int64_t> sums(2 * 100), scratch(4 * 100);
     std::uint64_t journal = 0;
     Endpoint endpoint(0, {plan()}, {1000, 8000, (size & 1) != 0, (size & 1) != 0}, &journal);
     std::byte out[most_bytes];

@@ -37,10 +37,12 @@ void echo(Endpoint& endpoint, Time now) {
 
 void work(const std::vector<Plan>& plans, std::uint32_t number) {
     const Plan& plan = plans[number];
-    if (plan.cells() > most_cells || plan.boundary > most_cells || plan.blocks.size() > 64) return;
+    std::uint64_t cells = 0;
+    for (const auto& block : plan.blocks) cells += block.vertices.size() * plan.chunks;
+    if (cells > most_cells || plan.boundary > most_cells || plan.blocks.size() > 64) return;
     const std::uint32_t width = plan.chunks * static_cast<std::uint32_t>(plan.chunk_lanes()) - number % 2;
     std::vector<std::byte> values(std::size_t{plan.boundary} * width * 4);
-    std::vector<std::int64_t> sums(std::size_t{plan.boundary} * width), scratch(plan.cells() * plan.chunk_lanes());
+    std::vector<std::int64_t> sums(std::size_t{plan.boundary} * width), scratch(std::size_t{plan.shared} * width);
     std::uint64_t journal = 0;
     Endpoint endpoint(0, plans, {1000, 8000, number % 2 == 0, number % 2 == 0}, &journal);
     endpoint.start();

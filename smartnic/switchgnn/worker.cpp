@@ -43,7 +43,7 @@ class Worker {
 
     void begin(std::uint32_t plan, std::uint32_t width, const std::byte* values, std::int64_t* sums) {
         const Plan& of = endpoint_.plans()[plan];
-        scratch_.resize(std::max<std::size_t>(scratch_.size(), of.cells() * of.chunk_lanes()));
+        scratch_.resize(std::max<std::size_t>(scratch_.size(), std::size_t{of.shared} * width));
         exchanging_ = endpoint_.begin({plan, width, ++number_, values, sums, scratch_.data()});
         begun();
     }

@@ -62,7 +62,7 @@ class Lab {
                 std::exit(1);
             }
             w.sums.resize(w.expected.size());
-            w.scratch.resize(w.plans[0].cells() * w.plans[0].chunk_lanes() + 1);
+            w.scratch.resize(std::size_t{w.plans[0].shared} * width + 1);
             all.push_back(w.plans);
         }
         switch_ = std::make_unique<testing::Switch>(all);

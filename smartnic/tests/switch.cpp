@@ -11,9 +11,9 @@ Switch::Switch(const std::vector<std::vector<Plan>>& workers) : workers_(workers
                     owner_[{block.id, block.vertices[v]}] = w;
                     need_[{block.id, block.vertices[v]}] = block.need[v];
                 }
-                for (std::size_t s = 0; s < block.sources.size(); ++s)
-                    for (auto e = block.indptr[s]; e < block.indptr[s + 1]; ++e)
-                        readers_[{block.id, block.sources[s]}].push_back(block.vertices[block.targets[e]]);
+                for (std::size_t s = 0; s < block.sources->remotes.size(); ++s)
+                    for (auto e = block.sources->indptr[s]; e < block.sources->indptr[s + 1]; ++e)
+                        readers_[{block.id, block.sources->remotes[s]}].push_back(block.vertices[block.sources->locals[e]]);
             }
 }
 

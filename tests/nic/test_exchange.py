@@ -25,7 +25,7 @@ from offramp.nic.process import AgentProcess
 from offramp.p4src import p4_text
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.control import SwitchGnnControl, sizes_for
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.nic_worker import NicWorker
 from offramp.switchgnn.recovery import Recovery
 from offramp_base.errors import OfframpError
@@ -244,7 +244,7 @@ def test_plans_that_do_not_fit_are_refused(programs: Path) -> None:
 def test_plans_that_lie_about_their_size_are_refused(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that believed them would lack the memory, and take its other clients with it."""
     job, _ = job_of(9)
-    text = bytearray(worker_plans.write(share(job.plans, 0)))
+    text = bytearray(worker_plans.write([PlanShare(plan, 0) for plan in job.plans]))
     text[12:16] = b"\xff\xff\xff\xff"  # rows of an exchange
     monkeypatch.setattr(worker_plans, "write", lambda _: bytes(text))
     with AgentProcess(["net_ring0"], program=programs / "offramp-nic-agent") as agent:

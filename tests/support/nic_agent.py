@@ -20,7 +20,7 @@ from offramp.nic.build import Variant, build, cache_folder, missing
 from offramp.nic.sysroot import make_sysroot
 from offramp.nic.wire import NicFunction
 from offramp.switchgnn import worker_plans
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.wire import LANES
 from offramp_base.errors import OfframpError
 from offramp_p4.bench.namespace import in_namespace
@@ -48,10 +48,16 @@ def built(arch: str = "native", sanitize: str = "", fuzz: bool = False, sysroot:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "complete").exists():
+        if not (folder / "complete").exists() or not _sources(folder).is_dir():  # cpack takes files from them
             build(folder, options)
             (folder / "complete").touch()
     return folder
+
+
+def _sources(folder: Path) -> Path:
+    """The sources that a build was configured for, of whichever checkout."""
+    lines = (folder / "CMakeCache.txt").read_text().splitlines()
+    return Path(next(line for line in lines if line.startswith("CMAKE_HOME_DIRECTORY:")).partition("=")[2])
 
 
 def emulated() -> Path:
@@ -144,8 +150,8 @@ def write_job(path: Path, job: GraphPlans, features: np.ndarray) -> None:
     with path.open("wb") as file:
         file.write(struct.pack("<II", workers, features.shape[1]))
         for worker in range(workers):
-            shares = share(job.plans, worker)
-            rows = shares[0][1]
+            shares = [PlanShare(plan, worker) for plan in job.plans]
+            rows = shares[0].boundary
             for part in (worker_plans.write(shares), features[rows].tobytes(), sums[rows].astype("<i8").tobytes()):
                 file.write(struct.pack("<I", len(part)) + part)
 

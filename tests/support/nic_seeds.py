@@ -15,7 +15,7 @@ from offramp.allreduce.wire import AllReducePacketType as Sum
 from offramp.nic import wire
 from offramp.switch_packets import PREFIX_BYTES
 from offramp.switchgnn import worker_plans
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.wire import DATA_FRAME_BYTES, NO_ID, SHORT_FRAME_BYTES, SWITCHGNN, SwitchGnnPacketType
 
 _MOST = 4096
@@ -79,7 +79,7 @@ def _plans() -> Iterator[bytes]:
     for seed in range(4):
         job, _ = job_of(seed, workers=2 + seed % 2, width=40 * (seed % 2 + 1))
         for worker in range(2):
-            text = worker_plans.write(share(job.plans, worker))
+            text = worker_plans.write([PlanShare(plan, worker) for plan in job.plans])
             yield text
             yield text[:12] + b"\xff\xff\xff\x7f" + text[16:]  # more rows than there are
 

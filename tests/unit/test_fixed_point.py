@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 from math import inf, nan
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offramp.fixed_point import EXPONENT_LIMIT, INT32_MAX, dequantise, quantise, scale_exponent
+from offramp.fixed_point import _PIECE, EXPONENT_LIMIT, INT32_MAX, dequantise, quantise, scale_exponent
 from offramp.graph.csr import symmetric_csr
 from offramp_base.errors import OfframpError
 
@@ -144,3 +145,34 @@ def test_gcn_aggregation_of_the_six_vertex_example():
 )
 def test_the_exponent_is_the_floor_of_the_logarithm_of_any_fraction(x: str, log: int) -> None:
     assert scale_exponent(float(INT32_MAX / Fraction(x)), 1) == log
+
+
+@pytest.mark.parametrize("shape", [(_PIECE - 1,), (_PIECE, 2), (3, _PIECE + 5), (0, 4)])
+def test_pieces_make_no_difference(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).standard_normal(shape, np.float32)
+    numbers = quantise(values, 20)
+    assert np.array_equal(numbers, np.rint(values * 2.0**20).astype(np.int32))
+    assert np.array_equal(dequantise(numbers, 20, np.float32), (numbers / 2.0**20).astype(np.float32))
+
+
+def test_saturation_is_counted_over_all_pieces() -> None:
+    values = np.zeros(3 * _PIECE, np.float32)
+    values[[1, _PIECE, -1]] = nan, 3e9, -inf
+    with pytest.raises(OfframpError, match=rf"quantise: 3 of {3 * _PIECE} values are NaN or saturate"):
+        quantise(values, 0)
+
+
+def test_conversions_take_the_memory_of_their_results() -> None:
+    values = np.ones((64, _PIECE), np.float32)
+    tracemalloc.start()
+    try:
+        sums = quantise(values, 3).astype(np.int64)
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        again = dequantise(sums, 3, np.float32)
+        assert tracemalloc.get_traced_memory()[1] - before < 1.2 * again.nbytes
+        tracemalloc.reset_peak()
+        numbers = quantise(again, 3)
+        assert tracemalloc.get_traced_memory()[1] - before - again.nbytes < 1.2 * numbers.nbytes
+    finally:
+        tracemalloc.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from offramp_base.errors import OfframpError
@@ -106,24 +107,33 @@ def open_io(text: str, default: str = AUTO) -> FrameIO:
     Raises:
         OfframpError: not a link, nothing listens at the path, there is no such interface, or no permission.
     """
+    return io_opener(text, default)()
+
+
+def io_opener(text: str, default: str = AUTO) -> Callable[[], FrameIO]:
+    """:func:`open_io` in two steps: what the link needs is imported now, and the function returned opens it.
+
+    Raises:
+        OfframpError: not a link.
+    """
     link = parse_link(text, default)
     if link.transport == NIC:
         raise OfframpError(f"link {text!r}: the agent takes tensors, not frames: only SwitchGNN's workers use it")
     if link.transport == "unix":
         from offramp_base.transport.unix import UnixIO
 
-        return UnixIO(link.where)
+        return partial(UnixIO, link.where)
     if link.transport == "shm":
         from offramp_base.transport.shm.io import ShmIO
 
-        return ShmIO(link.where)
+        return partial(ShmIO, link.where)
     from offramp_base.transport.socket_io import SocketIO
 
     if link.transport == "udp":
         from offramp_base.transport.udp import UdpSocket
 
-        return SocketIO(UdpSocket.connect(link.where))
-    return SocketIO(interface_opener(link, host=True)(None))
+        return lambda: SocketIO(UdpSocket.connect(link.where))
+    return lambda: SocketIO(interface_opener(link, host=True)(None))
 
 
 def interface_opener(

@@ -11,7 +11,7 @@ import numpy as np
 
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.wire import MOST_SEGMENTS, frame_bytes
 from offramp.switchgnn.worker_library import ERROR_BYTES, STATS_WORDS, library, settings_for, stats_of
 from offramp_base.errors import OfframpError
@@ -45,13 +45,14 @@ class CompiledSwitchGnnEndpoint:
         self, index: int, plans: Sequence[Plan], recovery: Recovery | None = None, racks: Sequence[int] = ()
     ) -> None:
         self.index, self.plans = index, list(plans)
-        shares = share(plans, index, racks)
-        self.boundaries = [boundary for _, boundary, _ in shares]
+        shares = [PlanShare(plan, index, racks) for plan in plans]
+        self.boundaries = [each.boundary for each in shares]
         self._library, self._text = library(), ctypes.create_string_buffer(ERROR_BYTES)
-        text = worker_plans.write(shares)
+        text = worker_plans.mapped(shares)
+        content = (ctypes.c_char * len(text)).from_buffer(text)
         settings = settings_for(index, recovery)
         self._worker = ctypes.c_void_p(
-            self._library.offramp_exchange_open(ctypes.byref(settings), text, len(text), self._text)
+            self._library.offramp_exchange_open(ctypes.byref(settings), content, len(text), self._text)
         )
         if not self._worker:
             raise OfframpError(f"worker {index}: {self._text.value.decode(errors='replace')}")

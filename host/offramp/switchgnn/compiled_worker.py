@@ -14,7 +14,7 @@ import numpy as np
 from offramp.graph.csr import IntArray
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import WorkerStats
@@ -73,15 +73,18 @@ class CompiledWorker:
         self.index = index
         self._io, self._timeout_s, self._plans = io, timeout_s, list(plans)
         recovery = recovery or Recovery()
-        shares = share(plans, index, racks)
-        self.boundaries = [boundary for _, boundary, _ in shares]
+        shares = [PlanShare(plan, index, racks) for plan in plans]
+        self.boundaries = [each.boundary for each in shares]
         tick_s = min(recovery.timeout_s / TICKS, timeout_s)
         pace = {"window": window, "limit": round(1e9 * timeout_s), "tick": round(1e9 * tick_s)}
         settings = settings_for(index, recovery, **pace)
         self._library, self._reason = library(), ctypes.create_string_buffer(ERROR_BYTES)
-        text = worker_plans.write(shares)
+        text = worker_plans.mapped(shares)
+        content = (ctypes.c_char * len(text)).from_buffer(text)
         memory = np.frombuffer(io.memory.view, np.uint8).ctypes.data if isinstance(io, ShmIO) else None
-        self._worker = self._library.offramp_worker_open(settings, text, len(text), io.fileno(), memory, self._reason)
+        self._worker = self._library.offramp_worker_open(
+            settings, content, len(text), io.fileno(), memory, self._reason
+        )
         if not self._worker:
             raise OfframpError(f"worker {index}: {self._said()}")
 

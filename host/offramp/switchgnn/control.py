@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from offramp.switch_groups import ALL_REDUCE, SWITCHGNN
 from offramp.switchgnn import acknowledge, barrier, fanout, guard, origin, pull, replicate, telemetry
@@ -60,6 +63,10 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget 
         or more
             aggregators than the target can address.
     """
+    return [*_rows_of_workers(plans, ports, target), *_rows_of_blocks(plans, ports, target)]
+
+
+def _rows_of_workers(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget) -> list[ActionRows]:
     check_plans(plans, ports)
     target.check_ports(ports)
     target.check_lanes(plans)
@@ -68,10 +75,44 @@ def rows_for(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget 
     return [
         origin.worker_rows(ports, target),
         barrier.host_rows(ports, target),
-        guard.slot_rows(plans, ports, target),
-        *fanout.fanout_rows(plans, ports, target),
         pull.owner_rows(plans, ports, target),
     ]
+
+
+def _rows_of_blocks(plans: Sequence[Plan], ports: Sequence[int], target: ProgramTarget) -> list[ActionRows]:
+    return [guard.slot_rows(plans, ports, target), *fanout.fanout_rows(plans, ports, target)]
+
+
+@dataclass(frozen=True)
+class EntriesByBlocks:
+    """A job's entries some blocks at a time, since those of a large graph take more memory than the graph.
+
+    Args:
+        tables: names of the tables that the program has.
+        plans: side by side, with disjoint Block_ids.
+        ports: switch port of each worker.
+        target: target of the program, which may not replicate.
+        most: number of contributions at a time, about.
+    """
+
+    tables: NameCollection
+    plans: Sequence[Plan]
+    ports: Sequence[int]
+    target: ProgramTarget
+    most: int = 1 << 20
+
+    def __iter__(self) -> Iterator[tuple[list[ActionRows], barrier.Groups]]:
+        """What :func:`entries_for` returns, in parts."""
+        parts = self.plans, self.ports, self.target
+        yield self._there(_rows_of_workers(*parts)), {barrier.GROUP: barrier.group_replicas(self.ports)}
+        for plan in self.plans:
+            before = np.cumsum([0, *(len(block.neighbours) for block in plan.blocks)]) // self.most
+            for number in np.unique(before[:-1]).tolist():
+                blocks = [plan.blocks[at] for at in np.flatnonzero(before[:-1] == number).tolist()]
+                yield self._there(_rows_of_blocks([replace(plan, blocks=blocks)], *parts[1:])), {}
+
+    def _there(self, rows: list[ActionRows]) -> list[ActionRows]:
+        return [part for part in rows if part.table in self.tables]
 
 
 def entries_for(
@@ -175,9 +216,14 @@ class SwitchGnnControl:
         """
         target = self.target
         session = self._session
-        rows, groups = entries_for(session.index.tables, plans, ports, target, acks=acks)
+        tables = session.index.tables
+        parts: Iterable[tuple[list[ActionRows], barrier.Groups]]
+        if acks or target.replicates:  # groups have numbers for all blocks together
+            parts = [entries_for(tables, plans, ports, target, acks=acks)]
+        else:
+            parts = EntriesByBlocks(tables, plans, ports, target)
         require_lanes(plans, session.index.registers.by_name)
-        self._require_room(rows, target.slots(plans))
+        self._require_room((each for rows, _ in parts for each in rows), target.slots(plans))
         if capacity is not None:
             # A block has no use for more aggregators than it has vertex chunks.
             capacity = min(capacity, target.slots(plans))
@@ -185,7 +231,9 @@ class SwitchGnnControl:
                 "capacity in aggregators", capacity, self._register_size("SwitchGnnIngress.strawman.pool.left")
             )
             session.default_action(POOL, LIMIT, {"aggregators": capacity})
-        self._write(rows, groups)
+        for rows, groups in parts:
+            self._write(rows, groups)
+        self._clone()
 
     def load_place(self, entries: SwitchEntries, plans: Sequence[Plan]) -> None:
         """Write the entries of one switch among several: a leaf or a spine.
@@ -203,6 +251,7 @@ class SwitchGnnControl:
             require_room(f"register {JOINED}: slots", target.slots(plans), self._register_size(JOINED))
         self._session.default_action(PLACE, action, params)
         self._write(entries.rows, entries.groups)
+        self._clone()
 
     def _write(self, rows: Sequence[ActionRows], groups: dict[int, list[tuple[int, int]]]) -> None:
         session = self._session
@@ -210,7 +259,9 @@ class SwitchGnnControl:
             session.insert_columns(part.table, part.keys, part.action, part.params)
         for group, replicas in groups.items():
             session.multicast_group(group, replicas)
-        session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
+
+    def _clone(self) -> None:
+        self._session.clone_session(NEXT_PASS_SESSION, [self.target.recirculation_port])
 
     def clear(self) -> None:
         """Leave the program as it is when it is pushed, without entries, rounds and counts; other systems keep theirs.
@@ -273,7 +324,7 @@ class SwitchGnnControl:
             raise
         return now, peak
 
-    def _require_room(self, rows: Sequence[ActionRows], slots: int) -> None:
+    def _require_room(self, rows: Iterable[ActionRows], slots: int) -> None:
         needed: dict[str, int] = {}
         for part in rows:
             needed[part.table] = needed.get(part.table, 0) + len(part)

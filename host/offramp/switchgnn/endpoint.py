@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn.exchange import require_values
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.reception import Reception
 from offramp.switchgnn.recovery import Recovery, RetryTimer
@@ -59,15 +59,15 @@ class SwitchGnnEndpoint:
     ) -> None:
         self.index = index
         self.plans = list(plans)
-        shares = share(plans, index, racks)
-        self.boundaries = [boundary for _, boundary, _ in shares]
+        shares = [PlanShare(plan, index, racks) for plan in plans]
+        self.boundaries = [each.boundary for each in shares]
         self.stats = WorkerStats(LinkCounts(), LinkCounts())
         self.round = 0
         self.waiting = False
         """Whether DONE was sent for this round and GO has not arrived."""
         self.progress = 0
         """Count of packets with new information."""
-        self._blocks = [blocks for _, _, blocks in shares]
+        self._blocks = [list(each.each_block()) for each in shares]
         self._block_id = 0
         self._plan = 0
         self._todo: list[int] = []  # blocks of the running exchange that have not begun

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -131,17 +131,28 @@ def local_block(block: BlockPlan, worker: int, boundary: IntArray, racks: Sequen
     )
 
 
-Shares = list[tuple[Plan, IntArray, list[LocalBlock]]]
-"""Each plan with its rows (boundary vertices of the worker, ascending) and its blocks."""
+class PlanShare:
+    """The part of a plan that one worker has.
 
+    Attributes:
+        plan: the whole plan.
+        boundary: its rows: boundary vertices of the worker, ascending.
+    """
 
-def share(plans: Sequence[Plan], worker: int, racks: Sequence[int] = ()) -> Shares:
-    """The part of ``plans`` that ``worker`` has; ``racks`` is the leaf of each worker."""
-    shares = []
-    for plan in plans:
-        boundary = boundary_of(list(plan.blocks), worker)
-        shares.append((plan, boundary, [local_block(block, worker, boundary, racks) for block in plan.blocks]))
-    return shares
+    def __init__(self, plan: Plan, worker: int, racks: Sequence[int] = ()) -> None:
+        """``racks`` is the leaf of each worker."""
+        self.plan = plan
+        self.boundary = boundary_of(list(plan.blocks), worker)
+        self._worker, self._racks = worker, racks
+
+    @property
+    def vertices(self) -> int:
+        """Vertices of the worker in all blocks together."""
+        return sum(int(np.count_nonzero(block.owner == self._worker)) for block in self.plan.blocks)
+
+    def each_block(self) -> Iterator[LocalBlock]:
+        """The blocks one at a time: those of a large graph need less memory so."""
+        return (local_block(block, self._worker, self.boundary, self._racks) for block in self.plan.blocks)
 
 
 def _links(vertices: IntArray, indptr: IntArray, columns: IntArray, ranks: IntArray) -> BlockEdges:

@@ -24,7 +24,7 @@ from offramp.nic.link import LINK_COUNTS, parse_nic_link
 from offramp.nic.rings import ClientRings, Submission
 from offramp.switchgnn import worker_plans
 from offramp.switchgnn.exchange import require_values
-from offramp.switchgnn.local_block import Shares, share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.plan import Plan
 from offramp.switchgnn.recovery import Recovery
 from offramp.switchgnn.stats import LinkCounts, WorkerStats
@@ -84,8 +84,8 @@ class NicWorker:
         self._recovery = recovery or Recovery()
         self._faults = (faults.loss, faults.duplication) if faults else (0.0, 0.0)
         self._plans = list(plans)
-        shares = share(plans, index, racks)
-        self.boundaries = [boundary for _, boundary, _ in shares]
+        shares = [PlanShare(plan, index, racks) for plan in plans]
+        self.boundaries = [each.boundary for each in shares]
         self._lay_out(worker_plans.write(shares), shares)
         self._number = 0
         self._counted = [0] * (len(_STATS.unpack(bytes(_STATS.size))))
@@ -137,9 +137,9 @@ class NicWorker:
         self._connection.close()
         self._memory.close()
 
-    def _lay_out(self, text: bytes, shares: Shares) -> None:
+    def _lay_out(self, text: bytes, shares: Sequence[PlanShare]) -> None:
         """Lay out one region: rings, journal, message, answer, plans, values, sums, scratch."""
-        cells = max((len(rows) * plan.width for plan, rows, _ in shares), default=0)
+        cells = max((len(each.boundary) * each.plan.width for each in shares), default=0)
         sizes = [wire.queue_bytes(_ENTRIES), 64, 64, _ANSWER, len(text), 4 * cells, 8 * cells]
         sizes.append(worker_plans.scratch_bytes(shares))
         places = [0]

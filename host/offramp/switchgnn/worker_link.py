@@ -16,7 +16,7 @@ from offramp.switchgnn.worker_library import available
 from offramp_base.transport import TRANSPORTS, FrameIO, open_io, parse_link
 from offramp_base.transport.addressed import Addressed
 from offramp_base.transport.faulty import FaultRates, Faulty
-from offramp_base.transport.links import NIC
+from offramp_base.transport.links import NIC, io_opener
 from offramp_base.transport.shm.io import ShmIO
 from offramp_base.transport.unix import UnixIO
 
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from offramp.switchgnn.recovery import Recovery
 
     AnyWorker = Worker | CompiledWorker | NicWorker
+
+
+def prepare(link: str) -> None:
+    """Import what a worker with such a link needs, and compile it where that was never done: memory of no exchange."""
+    if link.startswith(f"{NIC}:"):
+        import offramp.switchgnn.nic_worker  # noqa: F401
+    else:
+        io_opener(link)
+        available()
 
 
 def open_worker(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from offramp.switchgnn.plan import AGGREGATOR_BYTES
 from offramp.switchgnn.stats import SwitchTotals
+from offramp.switchgnn.worker_link import prepare
 from offramp.train.job import WorkerJob
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
@@ -21,7 +22,7 @@ from offramp.workers.budget import open_budget
 from offramp.workers.epochs import RankResult, run_epochs
 from offramp.workers.launch import open_launcher
 from offramp.workers.traffic import Traffic
-from offramp_base.freed_memory import return_freed_memory
+from offramp_base.freed_memory import return_freed_memory, return_what_is_free
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ if TYPE_CHECKING:
 
 def train_rank(group: Group, job: WorkerJob, report: Callable[[Any], None]) -> RankResult[Epoch, Traffic] | None:
     """One worker's whole run; rank 0 reports every epoch and returns everyone's traffic."""
-    with open_channel(job, group) as channel, open_budget(job.settings.worker_memory) as budget:
+    if job.plans:
+        prepare(job.link)
+    with open_budget(job.settings.worker_memory) as budget, open_channel(job, group) as channel:
+        if budget is not None:
+            return_what_is_free()  # of what the channel's plans took
         trainer = Trainer(job, group, channel, budget=budget)
         return run_epochs(trainer, group, report, lambda: channel.traffic, Traffic)
 
@@ -55,6 +60,15 @@ def train_stored_rank(group: Group, job: StoredJob, report: Callable[[Any], None
         raise
 
 
+def _stored(jobs: Iterator[WorkerJob], folder: Path) -> list[StoredJob]:
+    """The jobs in files of ``folder``, no two in memory at a time."""
+    stored: list[StoredJob] = []
+    for job in jobs:
+        stored.append(StoredJob.of(job, folder / str(len(stored))))
+        del job
+    return stored
+
+
 class TrainingFabric(Protocol):
     """The switches of a run."""
 
@@ -74,7 +88,7 @@ OpenFabric = Callable[[], AbstractContextManager[TrainingFabric]]
 
 
 def train(
-    graph: Graph,
+    graph: Graph | Callable[[], Graph],
     settings: TrainSettings,
     *,
     open_fabric: OpenFabric | None = None,
@@ -83,7 +97,8 @@ def train(
     """Train on ``graph``, in one local process per worker, or in those that torchrun or srun started.
 
     Args:
-        graph: the graph that ``settings.graph`` names.
+        graph: the graph that ``settings.graph`` names, or a function that returns it: then only the process that plans
+            has it, and not while workers with a limit on their memory run.
         settings: settings of the run.
         open_fabric: opens the switch, for the propagators that need one; called once the run is planned.
         on_epoch: called after each epoch, in the process that returns the result.
@@ -98,25 +113,28 @@ def train(
         if not launcher.leads:
             launcher.run(train_rank, None, WorkerJob, on_epoch)
             return None
-        planned = plan_run(graph, settings)
+        planned = plan_run(graph() if callable(graph) else graph, settings)
+        described = planned.describe()
         with ExitStack() as stack:
             fabric: TrainingFabric | None = None
-            links: Sequence[str] = []
             if planned.exchanges:
                 if open_fabric is None:
                     raise SettingsError("propagator", "expected a switch", settings.propagator)
                 fabric = stack.enter_context(open_fabric())
-                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES, acks=settings.acks)
-                links = fabric.links
-            done: RankResult[Epoch, Traffic]
+            links: Sequence[str] = fabric.links if fabric else []
+            work: Callable[..., RankResult[Epoch, Traffic] | None]
+            jobs: Sequence[WorkerJob | StoredJob]
             if settings.worker_memory is None:
-                done = launcher.run(train_rank, planned.jobs(links), WorkerJob, on_epoch)
+                work, jobs = train_rank, planned.jobs(links)
             else:
                 if not launcher.starts:
                     raise SettingsError("worker_memory", "goes with workers that this command starts only")
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix="offramp-")))
-                each, ranks = planned.each_job(links), range(settings.processes)
-                stored = [StoredJob.of(next(each), folder / str(rank)) for rank in ranks]  # none stays in memory
-                done = launcher.run(train_stored_rank, stored, WorkerJob, on_epoch)
+                work, jobs = train_stored_rank, _stored(planned.each_job(links), folder)
+            if fabric:
+                fabric.load(planned.plans, settings.memory // AGGREGATOR_BYTES, acks=settings.acks)
+            del planned  # what workers have of it is in their jobs
+            return_what_is_free()
+            done: RankResult[Epoch, Traffic] = launcher.run(work, jobs, WorkerJob, on_epoch)
             totals = fabric.totals() if fabric else SwitchTotals()
-    return TrainingResult(planned.describe(), done.epochs, done.seconds, done.ranks, totals)
+    return TrainingResult(described, done.epochs, done.seconds, done.ranks, totals)

@@ -23,7 +23,7 @@ from offramp.switchgnn.wire import LANES
 from offramp_base.settings.error import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from offramp.graph.boundary import Boundary
     from offramp.train.settings import TrainSettings
@@ -61,7 +61,7 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
     if settings.racks > 1:
         schemes = [one for one in schemes if not (one.pairwise or one.hybrid)]
     by_lanes = []
-    for lanes in settings.lanes_to_try:
+    for lanes in _lanes_that_differ(settings.lanes_to_try, schemes, distinct):
         planner = Planner(boundary, settings.memory, settings.order, settings.seed, rates, lanes)
         by_lanes.append([fastest(planner.options(schemes, width)) for width in distinct])
     times = Counter(widths)
@@ -71,6 +71,16 @@ def plan_exchanges(boundary: Boundary, settings: TrainSettings, widths: Sequence
         return sum(times[one.scheme_plan.features] * amount for one, amount in zip(options, each, strict=True))
 
     return _joined([option.scheme_plan for option in min(by_lanes, key=cost)])
+
+
+def _lanes_that_differ(lanes_to_try: Sequence[int], schemes: Sequence[Scheme], widths: Sequence[int]) -> Iterator[int]:
+    """Each number of lanes that saves packets: more lanes for as many make blocks smaller, and nothing better."""
+    before = None
+    for lanes in lanes_to_try:
+        packets = [(one.chunks_a_round(width, lanes), one.slices(width, lanes)) for one in schemes for width in widths]
+        if packets != before:
+            yield lanes
+        before = packets
 
 
 def _coded(scheme: Scheme, boundary: Boundary, code_bits: int) -> Scheme:

@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
 
 inline constexpr std::uint32_t ip_protocol = 253;
 inline constexpr std::uint32_t no_id = 0xFFFFFFFF;
-inline constexpr std::uint32_t plan_magic = 0x32504753;
+inline constexpr std::uint32_t plan_magic = 0x33504753;
 inline constexpr std::uint32_t switch_ip = 0xA00FFFE;
 inline constexpr std::uint32_t first_ip = 0xA000001;
 

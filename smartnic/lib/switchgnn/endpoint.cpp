@@ -21,7 +21,6 @@ Endpoint::Endpoint(std::uint32_t worker, std::vector<Plan> plans, Recovery recov
       journal_(journal),
       soft_(recovery.timeout / soft, recovery.cap / soft),
       hard_(recovery.timeout, recovery.cap) {
-    for (auto& plan : plans_) find_alone(plan);
 }
 
 void Endpoint::resume() {
@@ -178,11 +177,11 @@ void Endpoint::answer(const Packet& fetch) {
 }
 
 bool Endpoint::acknowledge(const Packet& ack) {
-    const auto remote = block().remote_ids.find(ack.src);
+    const auto remote = block().readers->ids.find(ack.src);
     const std::uint32_t chunks = plan().chunks;
     if (remote == Ids::none || ack.block != block().id || ack.chunk >= chunks) return false;
     bool news = false;
-    for (std::size_t e = block().reader_indptr[remote]; e < block().reader_indptr[remote + 1]; ++e) {
+    for (std::size_t e = block().readers->indptr[remote]; e < block().readers->indptr[remote + 1]; ++e) {
         news |= acked_[e * chunks + ack.chunk] == 0;
         acked_[e * chunks + ack.chunk] = 1;
     }
@@ -284,9 +283,7 @@ void Endpoint::enter(std::uint16_t round) {
 
 void Endpoint::next_block() {
     if (next_ >= blocks()) return;
-    Sums sums{exchange_.scratch, exchange_.sums, exchange_.width, plan().chunk_lanes()};
-    for (std::size_t b = 0; b < next_; ++b)
-        sums.scratch += plan().blocks[b].vertices.size() * plan().chunks * plan().chunk_lanes();
+    const Sums sums{exchange_.scratch, exchange_.sums, exchange_.width, plan().chunk_lanes()};
     transmit(next_++);
     fetching_ = false;
     unanswered_ = 0;
@@ -305,7 +302,7 @@ void Endpoint::next_block() {
 void Endpoint::transmit(std::size_t number) {
     current_ = number;
     block_id_ = block().id;
-    acked_.assign(block().reader_locals.size() * plan().chunks, 0);
+    acked_.assign(block().readers->locals.size() * plan().chunks, 0);
     transmitting_ = true;
 }
 
@@ -322,9 +319,9 @@ void Endpoint::upload_all() {
 void Endpoint::upload_silent() {
     const std::uint32_t chunks = plan().chunks;
     std::vector<std::uint8_t> acked(block().vertices.size() * chunks);
-    for (std::size_t e = 0; e < block().reader_locals.size(); ++e)
+    for (std::size_t e = 0; e < block().readers->locals.size(); ++e)
         for (std::uint32_t c = 0; c < chunks; ++c)
-            acked[block().reader_locals[e] * chunks + c] |= acked_[e * chunks + c];
+            acked[block().readers->locals[e] * chunks + c] |= acked_[e * chunks + c];
     uploads_.clear();
     upload_at_ = 0;
     for (const auto vertex : block().order)

@@ -27,7 +27,7 @@ struct Exchange {
     std::uint32_t number = 0;           // of this exchange among those of the worker, from 1
     const std::byte* values = nullptr;  // (boundary, width) int32
     std::int64_t* sums = nullptr;       // (boundary, width)
-    std::int64_t* scratch = nullptr;    // a chunk's lanes for each cell of the plan's blocks
+    std::int64_t* scratch = nullptr;    // (vertices whose row several blocks have, width)
 };
 
 // Values of the journal's word.
@@ -133,7 +133,7 @@ class Endpoint {
     bool transmitting_ = false;           // the features of `current_` are answerable
     bool resumed_ = false, complete_ = false;
     std::unique_ptr<Reception> reception_;
-    std::vector<std::uint8_t> acked_;  // the send bitmaps, by entry of `reader_locals` and chunk
+    std::vector<std::uint8_t> acked_;  // the send bitmaps, by edge of the readers and chunk
     std::vector<Reply> replies_;
     std::vector<Upload> uploads_;         // in order
     std::size_t reply_at_ = 0, upload_at_ = 0;

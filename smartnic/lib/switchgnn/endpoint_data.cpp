@@ -19,22 +19,23 @@ void Endpoint::payload(std::byte* frame, Upload of) const {
     std::fill(to + 4 * done, to + 4 * carried, std::byte{0});
 }
 
-// Rows may be in several blocks: the first that has a row writes it, the others add. Whole packets of rows that are in
-// one block only are there already.
+// Rows may be in several blocks: the first that has a row writes it, the others add. What is in one block only is there
+// already.
 void Endpoint::collect() {
     const Plan& plan = this->plan();
-    const std::size_t width = exchange_.width, step = plan.chunks * plan.chunk_lanes();
-    const std::size_t whole = width / plan.chunk_lanes() * plan.chunk_lanes();
+    const std::size_t width = exchange_.width;
     std::vector<bool> written(plan.boundary);
-    const std::int64_t* from = exchange_.scratch;
     for (const auto& block : plan.blocks)
-        for (std::size_t v = 0; v < block.rows.size(); ++v, from += step) {
+        for (std::size_t v = 0; v < block.rows.size(); ++v) {
             const auto row = block.rows[v];
-            std::int64_t* to = exchange_.sums + row * width;
-            if (written[row])
-                for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
-            else
-                for (std::size_t i = block.alone[v] ? whole : 0; i < width; ++i) to[i] = from[i];
+            if (block.shared[v] != Ids::none) {
+                const std::int64_t* from = exchange_.scratch + block.shared[v] * width;
+                std::int64_t* to = exchange_.sums + row * width;
+                if (written[row])
+                    for (std::size_t i = 0; i < width; ++i) add(to[i], from[i]);
+                else
+                    std::copy_n(from, width, to);
+            }
             written[row] = true;
         }
     for (std::size_t row = 0; row < written.size(); ++row)

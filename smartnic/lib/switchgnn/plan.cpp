@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 
 namespace offramp::switchgnn {
 namespace {
@@ -27,6 +28,18 @@ class Reader {
         to.resize(count);
         if (count != 0) std::memcpy(to.data(), text_.data(), std::size_t{count} * 4);
         text_ = text_.subspan(std::size_t{count} * 4);
+        return true;
+    }
+    bool lists(std::initializer_list<Numbers*> all) {
+        return std::all_of(all.begin(), all.end(), [this](Numbers* to) { return list(*to); });
+    }
+    // Three lists; nothing where all are empty.
+    bool edges(std::shared_ptr<const Edges>& to) {
+        Edges read;
+        if (!lists({&read.remotes, &read.indptr, &read.locals})) return false;
+        if (read.remotes.empty() && read.indptr.empty() && read.locals.empty()) return true;
+        read.ids = Ids(read.remotes);
+        to = std::make_shared<const Edges>(std::move(read));
         return true;
     }
     [[nodiscard]] bool empty() const { return text_.empty(); }
@@ -56,23 +69,25 @@ bool csr(const Numbers& indptr, const Numbers& entries, std::size_t rows, std::s
 
 bool whole(Block& block, std::uint32_t id, std::uint32_t boundary, std::uint32_t chunks) {
     const std::size_t count = block.vertices.size();
-    const std::uint64_t states = count + block.sources.size() + block.targets.size() + block.reader_locals.size();
+    const Edges &sources = *block.sources, &readers = *block.readers;
+    const std::uint64_t states = count + sources.remotes.size() + sources.locals.size() + readers.locals.size();
     if (states * chunks > most_states) return false;
     block.id = static_cast<std::uint16_t>(id);
     const bool shape = id < most_blocks && ascending(block.vertices) && block.rows.size() == count &&
                        block.need.size() == count && block.fan_out.size() == count && ascending(block.rows) &&
                        below(block.rows, boundary) && below(block.need, 0x8000) && below(block.fan_out, 0x10000) &&
                        block.order.size() <= count && below(block.order, count);
-    if (!shape || !ascending(block.sources) || !ascending(block.remotes)) return false;
-    if (!csr(block.indptr, block.targets, block.sources.size(), count)) return false;
-    if (!csr(block.reader_indptr, block.reader_locals, block.remotes.size(), count)) return false;
-    if (block.way_of.size() != block.targets.size() || !below(block.way_of, block.way_vertex.size())) return false;
+    if (!shape || block.way_of.size() != sources.locals.size()) return false;
+    for (const auto& edges : {block.sources, block.readers})
+        if (!ascending(edges->remotes) || !csr(edges->indptr, edges->locals, edges->remotes.size(), count))
+            return false;
+    if (!below(block.way_of, block.way_vertex.size())) return false;
     if (!below(block.way_vertex, count)) return false;
     // Needs must match sources: a sum that could never be complete is refused here.
     Numbers entries(count);
-    for (std::size_t e = 0; e < block.targets.size(); ++e) {
-        ++entries[block.targets[e]];
-        if (block.way_vertex[block.way_of[e]] != block.targets[e]) return false;
+    for (std::size_t e = 0; e < sources.locals.size(); ++e) {
+        ++entries[sources.locals[e]];
+        if (block.way_vertex[block.way_of[e]] != sources.locals[e]) return false;
     }
     if (entries != block.need) return false;
     std::vector<bool> uploaded(count);
@@ -81,8 +96,6 @@ bool whole(Block& block, std::uint32_t id, std::uint32_t boundary, std::uint32_t
         uploaded[vertex] = true;
     }
     block.vertex_ids = Ids(block.vertices);
-    block.source_ids = Ids(block.sources);
-    block.remote_ids = Ids(block.remotes);
     return true;
 }
 
@@ -96,19 +109,15 @@ Ids::Ids(const Numbers& ids) : slots_(std::bit_ceil(2 * ids.size() + 1)), mask_(
     }
 }
 
-std::uint64_t Plan::cells() const {
-    std::uint64_t vertices = 0;
-    for (const auto& block : blocks) vertices += block.vertices.size();
-    return vertices * chunks;
-}
-
-void find_alone(Plan& plan) {
+void number_shared(Plan& plan) {
     std::vector<std::uint8_t> blocks(plan.boundary);  // that have a row, two for more
     for (const auto& block : plan.blocks)
         for (const auto row : block.rows) blocks[row] = blocks[row] == 0 ? 1 : 2;
+    plan.shared = 0;
     for (auto& block : plan.blocks) {
-        block.alone.clear();
-        for (const auto row : block.rows) block.alone.push_back(blocks[row] == 1);
+        block.shared.clear();
+        block.shared.reserve(block.rows.size());
+        for (const auto row : block.rows) block.shared.push_back(blocks[row] == 1 ? Ids::none : plan.shared++);
     }
 }
 
@@ -133,11 +142,11 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& error) {
         for (std::uint32_t b = 0; b < blocks; ++b) {
             Block block;
             std::uint32_t id = 0;
-            bool read = reader.number(id);
-            for (auto* list : {&block.vertices, &block.rows, &block.need, &block.fan_out, &block.order, &block.sources,
-                               &block.indptr, &block.targets, &block.way_of, &block.way_vertex, &block.remotes,
-                               &block.reader_indptr, &block.reader_locals})
-                read = read && reader.list(*list);
+            bool read = reader.number(id) &&
+                        reader.lists({&block.vertices, &block.rows, &block.need, &block.fan_out, &block.order}) &&
+                        reader.edges(block.sources) && reader.lists({&block.way_of, &block.way_vertex});
+            block.readers = block.sources;
+            read = read && reader.edges(block.readers) && block.sources;
             if (!read || !whole(block, id, plan.boundary, plan.chunks)) {
                 error = "plans: block " + std::to_string(b) + " is cut off or does not fit together";
                 return false;
@@ -149,6 +158,7 @@ bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& error) {
             error = "plans: " + std::to_string(plan.boundary) + " rows, of which blocks have " + std::to_string(rows);
             return false;
         }
+        number_shared(plan);
     }
     if (!reader.empty()) {
         error = "plans: bytes behind their end";

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,27 +39,33 @@ class Ids {
     std::size_t mask_ = 0;
 };
 
+// Remote vertices and the own ones that each is joined to.
+struct Edges {
+    Numbers remotes;         // ascending
+    Numbers indptr, locals;  // places of the own vertices of each
+    Ids ids;                 // of the remote ones
+};
+
 struct Block {
     std::uint16_t id = 0;
-    Numbers vertices;         // own ones, ascending
-    Numbers rows;             // row of each in an exchange
-    Numbers need;             // number of contributions to each
-    Numbers fan_out;          // number of sums to which each is added
-    Numbers order;            // order of uploads
-    Numbers sources;          // remote vertices that own ones need, ascending
-    Numbers indptr, targets;  // which own vertices need each source
-    Numbers way_of;           // the way (a vertex and a leaf) of each entry of `targets`
-    Numbers way_vertex;       // the vertex of each way
-    Numbers remotes;          // remote vertices to whose sums own uploads are added, ascending
-    Numbers reader_indptr, reader_locals;
-    Ids vertex_ids, source_ids, remote_ids;
-    std::vector<std::uint8_t> alone;  // whether no other block of the plan has the vertex's row
+    Numbers vertices;  // own ones, ascending
+    Numbers rows;      // row of each in an exchange
+    Numbers need;      // number of contributions to each
+    Numbers fan_out;   // number of sums to which each is added
+    Numbers order;     // order of uploads
+    std::shared_ptr<const Edges> sources;  // what own vertices need
+    std::shared_ptr<const Edges> readers;  // to whose sums own uploads are added: in the paper's blocks, the same edges
+    Numbers way_of;      // the way (a vertex and a leaf) of each edge of the sources
+    Numbers way_vertex;  // the vertex of each way
+    Ids vertex_ids;
+    Numbers shared;  // number of each vertex whose row another block has, too, among all such of the plan; else none
 };
 
 struct Plan {
     std::uint32_t chunks = 0, segments = 1;  // packets per vector, most segments per packet
     std::uint32_t boundary = 0;              // rows of an exchange
     std::vector<Block> blocks;
+    std::uint32_t shared = 0;  // vertices whose row several blocks have, in all blocks together
 
     [[nodiscard]] std::size_t chunk_lanes() const { return segments * lanes; }
     // Segments of one chunk of a vector with that many features.
@@ -66,11 +73,10 @@ struct Plan {
         const std::size_t first = chunk * chunk_lanes(), left = width > first ? width - first : 1;
         return static_cast<std::uint8_t>(std::min<std::size_t>(segments, (left + lanes - 1) / lanes));
     }
-    [[nodiscard]] std::uint64_t cells() const;  // vertices and chunks of all blocks together
 };
 
-// Fills in `alone` in all blocks.
-void find_alone(Plan& plan);
+// Fills in `shared`, which all readers of plans do themselves.
+void number_shared(Plan& plan);
 
 // Reads plans; returns false and the reason if they are malformed.
 [[nodiscard]] bool read_plans(Bytes text, std::vector<Plan>& plans, std::string& error);

@@ -6,7 +6,7 @@
 namespace offramp::switchgnn {
 
 Reception::Reception(const Block& block, const Plan& plan, Sums sums, Stats& stats, bool acks)
-    : block_(block), chunks_(plan.chunks), sums_(sums), stats_(stats), acks_(acks) {
+    : block_(block), sources_(*block.sources), chunks_(plan.chunks), sums_(sums), stats_(stats), acks_(acks) {
     const std::uint32_t chunks = chunks_;
     for (std::uint32_t c = 0; c < chunks; ++c) segments_.push_back(plan.segments_of(sums.width, c));
     const std::size_t cells = block.vertices.size() * chunks;
@@ -16,8 +16,8 @@ Reception::Reception(const Block& block, const Plan& plan, Sums sums, Stats& sta
     missing_.resize(cells);
     unreleased_.assign(cells, 0);
     released_.assign(block.way_vertex.size() * chunks, 0);
-    cached_.assign(block.sources.size() * chunks, 0);
-    asked_.assign(block.targets.size() * chunks, 0);
+    cached_.assign(sources_.remotes.size() * chunks, 0);
+    asked_.assign(sources_.locals.size() * chunks, 0);
     tried_ = asked_;
     if (acks) news_.reserve(cells);
     open_ = cells;
@@ -28,7 +28,7 @@ Reception::Reception(const Block& block, const Plan& plan, Sums sums, Stats& sta
             if (missing_[cell] != 0) continue;
             finished_[cell] = 1;
             --open_;
-            std::fill_n(sums.at(block, vertex, c, chunks), sums.step, 0);
+            std::fill_n(sums.at(block, vertex, c), sums.count(c), 0);
         }
     for (const auto vertex : block.way_vertex)
         for (std::uint32_t c = 0; c < chunks; ++c) ++unreleased_[vertex * chunks + c];
@@ -53,7 +53,7 @@ bool Reception::accept_result(const Packet& packet) {
         ++stats_.duplicates;
         return false;
     }
-    set(sums_.at(block_, vertex, packet.chunk, chunks_), packet);
+    set(sums_.at(block_, vertex, packet.chunk), packet);
     marked_[cell] = packet.ecn;
     stats_.marks += packet.ecn && !acks_;
     finish(cell);
@@ -62,7 +62,7 @@ bool Reception::accept_result(const Packet& packet) {
 }
 
 bool Reception::accept_feature(const Packet& packet) {
-    const auto source = block_.source_ids.find(packet.src);
+    const auto source = sources_.ids.find(packet.src);
     const bool resend = packet.kind == Kind::resend;
     std::uint32_t to = Ids::none;
     bool known = source != Ids::none && packet.count == 1;
@@ -71,8 +71,8 @@ bool Reception::accept_feature(const Packet& packet) {
         const auto target = block_.vertex_ids.find(packet.dst);
         known = target != Ids::none;
         if (known) {
-            const auto* first = block_.targets.data() + block_.indptr[source];
-            const auto* last = block_.targets.data() + block_.indptr[source + 1];
+            const auto* first = sources_.locals.data() + sources_.indptr[source];
+            const auto* last = sources_.locals.data() + sources_.indptr[source + 1];
             known = std::binary_search(first, last, target);
         }
         if (known) released = release(source, target, packet.chunk, to);
@@ -88,12 +88,12 @@ bool Reception::accept_feature(const Packet& packet) {
     cached = 1;
     if (fresh) {
         ++(resend ? stats_.pulled : stats_.raws);
-        for (std::uint32_t e = block_.indptr[source]; e < block_.indptr[source + 1]; ++e) {
-            const std::uint32_t cell = block_.targets[e] * chunks_ + packet.chunk;
+        for (std::uint32_t e = sources_.indptr[source]; e < sources_.indptr[source + 1]; ++e) {
+            const std::uint32_t cell = sources_.locals[e] * chunks_ + packet.chunk;
             if (finished_[cell]) continue;
-            std::int64_t* sum = sums_.at(block_, block_.targets[e], packet.chunk, chunks_);
+            std::int64_t* sum = sums_.at(block_, sources_.locals[e], packet.chunk);
             if (begun_[cell]) {
-                for (std::size_t i = 0; i < carried(packet); ++i)
+                for (std::size_t i = 0; i < sums_.count(packet.chunk); ++i)
                     add(sum[i], static_cast<std::int32_t>(load_be32(packet.payload + 4 * i)));
             } else {
                 set(sum, packet);
@@ -112,9 +112,9 @@ bool Reception::accept_feature(const Packet& packet) {
 
 // Notes that the aggregator of `target` is released on the way from `source`; false where that was known.
 bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_t chunk, std::uint32_t& cell) {
-    const auto* first = block_.targets.data() + block_.indptr[source];
-    const auto* last = block_.targets.data() + block_.indptr[source + 1];
-    const auto entry = static_cast<std::size_t>(std::lower_bound(first, last, target) - block_.targets.data());
+    const auto* first = sources_.locals.data() + sources_.indptr[source];
+    const auto* last = sources_.locals.data() + sources_.indptr[source + 1];
+    const auto entry = static_cast<std::size_t>(std::lower_bound(first, last, target) - sources_.locals.data());
     std::uint8_t& way = released_[std::size_t{block_.way_of[entry]} * chunks_ + chunk];
     if (way != 0) return false;
     way = 1;
@@ -123,14 +123,12 @@ bool Reception::release(std::uint32_t source, std::uint32_t target, std::uint32_
     return true;
 }
 
-// The lanes that a chunk has room for.
-std::size_t Reception::carried(const Packet& packet) const { return std::min(packet.segments * lanes, sums_.step); }
-
-// Values that a packet does not carry are 0.
+// A packet with too few segments for its chunk was refused.
 void Reception::set(std::int64_t* sum, const Packet& packet) const {
-    const std::size_t count = carried(packet);
-    for (std::size_t i = 0; i < count; i += lanes) from_network(packet.payload + 4 * i, sum + i);
-    std::fill(sum + count, sum + sums_.step, 0);
+    const std::size_t count = sums_.count(packet.chunk);
+    std::size_t i = 0;
+    for (; i + lanes <= count; i += lanes) from_network(packet.payload + 4 * i, sum + i);
+    for (; i < count; ++i) sum[i] = static_cast<std::int32_t>(load_be32(packet.payload + 4 * i));
 }
 
 void Reception::finish(std::uint32_t cell) {
@@ -142,31 +140,31 @@ void Reception::finish(std::uint32_t cell) {
 void Reception::missing(std::vector<Packet>& to, std::size_t limit, bool anew) {
     if (anew) std::fill(tried_.begin(), tried_.end(), 0);
     std::vector<std::uint8_t> wanted(asked_.size()), by_way(released_.size());
-    for (std::size_t s = 0; s < block_.sources.size(); ++s)
-        for (std::uint32_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
+    for (std::size_t s = 0; s < sources_.remotes.size(); ++s)
+        for (std::uint32_t e = sources_.indptr[s]; e < sources_.indptr[s + 1]; ++e)
             for (std::uint32_t c = 0; c < chunks_; ++c)
-                if (!finished_[block_.targets[e] * chunks_ + c] && !cached_[s * chunks_ + c]) {
+                if (!finished_[sources_.locals[e] * chunks_ + c] && !cached_[s * chunks_ + c]) {
                     wanted[std::size_t{e} * chunks_ + c] = 1;
                     by_way[std::size_t{block_.way_of[e]} * chunks_ + c] = 1;
                 }
     // All features from behind a leaf are here, but no FETCH is known to have passed it: ask once more, for any.
-    for (std::size_t e = 0; e < block_.targets.size(); ++e)
+    for (std::size_t e = 0; e < sources_.locals.size(); ++e)
         for (std::uint32_t c = 0; c < chunks_; ++c) {
             const std::size_t way = std::size_t{block_.way_of[e]} * chunks_ + c;
-            if (!finished_[block_.targets[e] * chunks_ + c] && !by_way[way] && !released_[way]) {
+            if (!finished_[sources_.locals[e] * chunks_ + c] && !by_way[way] && !released_[way]) {
                 wanted[e * chunks_ + c] = 1;
                 by_way[way] = 1;
             }
         }
-    for (std::size_t s = 0; s < block_.sources.size(); ++s)
-        for (std::size_t e = block_.indptr[s]; e < block_.indptr[s + 1]; ++e)
+    for (std::size_t s = 0; s < sources_.remotes.size(); ++s)
+        for (std::size_t e = sources_.indptr[s]; e < sources_.indptr[s + 1]; ++e)
             for (std::uint32_t c = 0; c < chunks_; ++c)
                 if (wanted[e * chunks_ + c] && !tried_[e * chunks_ + c]) {
                     if (limit-- == 0) return;
                     Packet packet;
                     packet.kind = Kind::fetch;
-                    packet.src = block_.vertices[block_.targets[e]];
-                    packet.dst = block_.sources[s];
+                    packet.src = block_.vertices[sources_.locals[e]];
+                    packet.dst = sources_.remotes[s];
                     packet.chunk = static_cast<std::uint8_t>(c);
                     packet.again = asked_[e * chunks_ + c] != 0;
                     asked_[e * chunks_ + c] = tried_[e * chunks_ + c] = 1;

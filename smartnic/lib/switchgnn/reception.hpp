@@ -9,17 +9,19 @@
 
 namespace offramp::switchgnn {
 
-// Destinations of a block's sums: those of a vertex that is in no other block, and of a whole packet, to their row, all
-// others to scratch memory, as many for each vertex and chunk as a chunk has lanes.
+// Destinations of a block's sums: those of a vertex whose row no other block has to that row, all others to scratch
+// memory.
 struct Sums {
     std::int64_t *scratch, *rows;
     std::size_t width, step;  // of a row, of a chunk
 
-    [[nodiscard]] std::int64_t* at(const Block& block, std::uint32_t vertex, std::uint32_t chunk,
-                                   std::uint32_t chunks) const {
-        if (block.alone[vertex] && (chunk + 1) * step <= width)
-            return rows + std::size_t{block.rows[vertex]} * width + chunk * step;
-        return scratch + (std::size_t{vertex} * chunks + chunk) * step;
+    [[nodiscard]] std::size_t first(std::uint32_t chunk) const { return std::min(chunk * step, width); }
+    // Features of one chunk.
+    [[nodiscard]] std::size_t count(std::uint32_t chunk) const { return std::min(step, width - first(chunk)); }
+    [[nodiscard]] std::int64_t* at(const Block& block, std::uint32_t vertex, std::uint32_t chunk) const {
+        const std::uint32_t shared = block.shared[vertex];
+        std::int64_t* row = shared == Ids::none ? rows + block.rows[vertex] * width : scratch + shared * width;
+        return row + first(chunk);
     }
 };
 
@@ -49,10 +51,10 @@ class Reception {
     bool accept_feature(const Packet& packet);
     bool release(std::uint32_t source, std::uint32_t target, std::uint32_t chunk, std::uint32_t& cell);
     void finish(std::uint32_t cell);
-    [[nodiscard]] std::size_t carried(const Packet& packet) const;
     void set(std::int64_t* sum, const Packet& packet) const;
 
     const Block& block_;
+    const Edges& sources_;
     std::uint32_t chunks_;
     std::vector<std::uint8_t> segments_;  // of each chunk
     Sums sums_;
@@ -61,7 +63,7 @@ class Reception {
     std::vector<std::uint8_t> finished_, begun_, marked_;  // by cell: a vertex and a chunk; `begun_`: its sum is written
     std::vector<std::uint8_t> released_;           // by way and chunk
     std::vector<std::uint8_t> cached_;             // the receive bitmaps, by source and chunk, shared by all vertices
-    std::vector<std::uint8_t> asked_, tried_;      // by entry of `targets` and chunk; ever, since the last time-out
+    std::vector<std::uint8_t> asked_, tried_;      // by edge of the sources and chunk; ever, since the last time-out
     std::vector<std::uint32_t> missing_, unreleased_;  // by cell
     std::vector<std::uint32_t> news_;
     std::size_t open_ = 0;

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from offramp.switchgnn import telemetry, worker_plans
-from offramp.switchgnn.local_block import share
+from offramp.switchgnn.local_block import PlanShare
 from offramp.switchgnn.target import target_of
 from offramp.switchgnn.two_level import leaf_entries, spine_entries
 from offramp_base.native.arrays import address
@@ -103,9 +103,11 @@ class CompiledSoak:
             self._switches.append(_Switch(self._program))
         parts = [switch.load(*place) for switch, place in zip(self._switches, places, strict=False)]
         switches = (SoakSwitch * len(parts))(*(part for part, _ in parts))
-        shares = [share(job.job.plans, worker, job.racks) for worker in range(len(job.ports))]
+        shares = [[PlanShare(plan, worker, job.racks) for plan in job.job.plans] for worker in range(len(job.ports))]
         texts = [np.frombuffer(worker_plans.write(share), np.uint8) for share in shares]
-        rows = [np.concatenate([b for _, b, _ in share] + [np.zeros(1, int)]).astype(np.int32) for share in shares]
+        rows = [
+            np.concatenate([*(each.boundary for each in share), np.zeros(1, int)]).astype(np.int32) for share in shares
+        ]
         hosts = [(0, port) for port in job.ports]
         if job.network is not None:
             hosts = [(rack, job.network.host_port(w)) for w, rack in enumerate(job.racks)]

@@ -241,7 +241,7 @@ class Run {
         for (const auto& plan : w.plans) {
             w.rows.emplace_back(rows, rows + plan.boundary);
             rows += plan.boundary;
-            cells = std::max(cells, plan.cells());
+            cells = std::max(cells, std::uint64_t{plan.shared} * plan.chunks);
         }
         w.scratch.resize(cells * lanes + 1);
         w.late = random_.below(100);

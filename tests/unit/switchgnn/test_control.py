@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 import pytest
 
 from offramp.switchgnn import acknowledge, barrier, guard
-from offramp.switchgnn.control import check_plans, entries_for, rows_for, sizes_for
+from offramp.switchgnn.control import EntriesByBlocks, check_plans, entries_for, rows_for, sizes_for
+from offramp.switchgnn.rows import ActionRows
 from offramp.switchgnn.target import TNA, V1MODEL, ProgramTarget
 from offramp_base.errors import OfframpError
 from offramp_sim.switchgnn.jobs import SIX_VERTEX_BLOCKS, six_vertices
@@ -28,10 +32,10 @@ def test_what_does_not_fit_together_is_refused(ports: list[int], copies: int, me
 def test_all_entries_of_a_job() -> None:
     job = six_vertices(SIX_VERTEX_BLOCKS)
     rows = rows_for(job.plans, job.ports)
-    assert [len(part) for part in rows] == [3, 3, 10, 8, 6, 6]
+    assert [len(part) for part in rows] == [3, 3, 6, 10, 8, 6]
     there = {part.table for part in rows}
     by_table, groups = entries_for(there, job.plans, job.ports, V1MODEL)
-    assert [len(part) for part in by_table] == [3, 3, 10, 8, 6, 6]
+    assert [len(part) for part in by_table] == [3, 3, 6, 10, 8, 6]
     assert groups == {barrier.GROUP: [(1, 1), (2, 2), (3, 3)]}
     with pytest.raises(OfframpError, match="acks: the switch program does not serve them"):
         entries_for(there, job.plans, job.ports, V1MODEL, acks=True)
@@ -65,3 +69,20 @@ def test_sizes_give_just_the_room() -> None:
     assert sizes_for(plans) == expected
     assert sizes_for(plans, capacity=2) == {**expected, "AGGREGATORS": 2}
     assert sizes_for([]) == {**expected, **dict.fromkeys(room, 1)}
+
+
+@pytest.mark.parametrize(("most", "count"), [(1, 9), (7, 5), (1 << 20, 3)])
+def test_entries_by_blocks_are_those_of_all_blocks(most: int, count: int) -> None:
+    job = six_vertices(SIX_VERTEX_BLOCKS)
+    again = [replace(block, block_id=50 + block.block_id) for block in job.plans[0].blocks]
+    plans = [*job.plans, replace(job.plans[0], blocks=again)]
+    there = {part.table for part in rows_for(plans, job.ports)}
+    whole, groups = entries_for(there, plans, job.ports, V1MODEL)
+    parts = list(EntriesByBlocks(there, plans, job.ports, V1MODEL, most=most))
+    assert len(parts) == count
+    assert {number: replicas for _, some in parts for number, replicas in some.items()} == groups
+
+    def entries(rows: Iterable[ActionRows]) -> list[str]:
+        return sorted(f"{part.table} {part.action} {entry}" for part in rows for entry in part.entries())
+
+    assert entries(part for rows, _ in parts for part in rows) == entries(whole)

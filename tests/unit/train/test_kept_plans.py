@@ -15,7 +15,8 @@ from offramp.graph.kept import PLANS, kept_partition
 from offramp.graph.load import load
 from offramp.graph.partition import PARTITIONERS, partition
 from offramp.switchgnn.fingerprint import job_fingerprint
-from offramp.train import kept_plans
+from offramp.switchgnn.planner import Planner
+from offramp.train import kept_plans, switch_plans
 from offramp.train.kept_plans import DECIDING, kept_exchanges
 from offramp.train.planned import plan_run
 from offramp.train.settings import TrainSettings
@@ -122,6 +123,24 @@ def test_everything_that_planning_asks_of_the_settings_is_in_the_key(boundary: B
     plan_exchanges(boundary, Asked(SETTINGS), WIDTHS)  # type: ignore[arg-type]
     assert asked <= {*DECIDING, "rates", "plan"}
     assert asked > {"scheme", "memory", "codec", "lanes_to_try"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "widths", "planned"),
+    [("paper", (16, 8), [32]), ("paper", (16, 48), [32, 64]), ("paper", (300,), [32, 64, 128]), ("q8", (100,), [32])],
+)
+def test_blocks_are_made_only_for_lanes_that_save_packets(
+    boundary: Boundary, monkeypatch: pytest.MonkeyPatch, scheme: str, widths: tuple[int, ...], planned: list[int]
+) -> None:
+    tried: list[int] = []
+
+    def planner(*of: Any) -> Any:
+        tried.append(of[-1])
+        return Planner(*of)
+
+    monkeypatch.setattr(switch_plans, "Planner", planner)
+    plan_exchanges(boundary, replace(SETTINGS, scheme=scheme), widths)
+    assert tried == planned
 
 
 def test_a_run_is_planned_once(calls: list[Any]) -> None:

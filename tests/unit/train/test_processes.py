@@ -47,6 +47,13 @@ def test_workers_share_a_group_and_report(work) -> None:
     assert gone([pid for _, pid in news], 5)
 
 
+def test_a_search_for_garbage_copies_no_memory_of_the_server(work) -> None:
+    grown: list[int] = []
+    run_workers(work.collect, [None, None], grown.append)
+    assert len(grown) == 2
+    assert max(grown) < 10_000  # of 60,000 and more
+
+
 @pytest.mark.parametrize("culprit", [0, 2])
 @pytest.mark.parametrize(
     ("name", "message"),

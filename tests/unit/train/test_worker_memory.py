@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from offramp.g3.store import MappedStore, mapped
 from offramp.train import computation
 from offramp.train.planned import plan_run
 from offramp.train.propagators.channel import open_channel
+from offramp.train.run import train
 from offramp.train.settings import TrainSettings
 from offramp.train.stored_job import StoredJob
 from offramp.train.trainer import Trainer
@@ -105,6 +107,21 @@ def test_activations_wait_in_files_under_a_limit(
     for (count, files), integers in in_group(2, work):
         assert (count > 2, files > 2) == (in_files, in_files)  # two are the sums of the input features
         assert not integers
+
+
+def test_a_graph_is_not_in_memory_while_workers_with_a_limit_run() -> None:
+    settings = replace(BASE, graph="sbm:n=60,k=3", schedule="plain", bins=None, worker_memory=200_000_000)
+    loaded, there = [], []
+
+    def load():
+        graph = settings.load()
+        loaded.append(weakref.ref(graph.features))
+        return graph
+
+    result = train(load, settings, on_epoch=lambda _: there.append(loaded[0]()))
+    assert (there, len(loaded)) == ([None] * 3, 1)
+    same = train(settings.load(), replace(settings, worker_memory=None))
+    assert [epoch.loss for epoch in result.epochs] == [epoch.loss for epoch in same.epochs]
 
 
 @pytest.mark.parametrize("schedule", ["g3", "stale"])

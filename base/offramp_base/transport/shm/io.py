@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import select
 import time
+from functools import cached_property
 
 import numpy as np
 
@@ -28,7 +29,11 @@ class ShmIO(HostLink):
 
     def _connected(self) -> None:
         self.memory = bell.accept(self._socket, self.name)
-        self._rings = FrameRings(self.memory, host=True)
+
+    @cached_property
+    def _rings(self) -> FrameRings:
+        """Made when first needed: where C++ moves the frames, no machine code for it is loaded here."""
+        return FrameRings(self.memory, host=True)
 
     def send(self, batch: PacketBatch) -> None:
         """Send all frames, waiting while the switch is busy.

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
@@ -18,6 +19,18 @@ def add(group, item, report):
     """The sum of all items; every worker reports its own."""
     report((group.rank, os.getpid()))
     return float(group.sum(torch.tensor([float(item)])))
+
+
+def collect(group, item, report):
+    """Kilobytes that this process has to itself after a search for garbage and had not before."""
+    before = _own()
+    gc.collect()
+    report(_own() - before)
+
+
+def _own() -> int:
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
 
 
 def refuse(group, item, report):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, Final
 import typer
 
 from offramp_base import Field, OfframpError, SettingsError
+from offramp_base.ending.left import temporary_folder
 from offramp_base.extras import install_command
 from offramp_cli.command import command
 from offramp_cli.result import OUTPUT
@@ -75,4 +77,8 @@ def test(settings: BenchTests) -> None:
         environment["OFFRAMP_BENCH_SIMULATOR"] = settings.simulator
     if settings.coverage is not None:
         environment["OFFRAMP_BENCH_COVERAGE_REPORT"] = str(settings.coverage.absolute())
-    raise typer.Exit(subprocess.run(words, cwd=folder.parent.parent, env=environment, check=False).returncode)
+    with ExitStack() as stack:
+        if settings.waves == "never":  # else the waveforms are in pytest's folder
+            environment["TMPDIR"] = stack.enter_context(temporary_folder())
+        done = subprocess.run(words, cwd=folder.parent.parent, env=environment, check=False)
+    raise typer.Exit(done.returncode)

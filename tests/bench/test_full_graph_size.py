@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An epoch of a graph of any size within a limit on each worker's memory; docs/results has the table.
 
-``OFFRAMP_LARGE_VERTICES`` and ``OFFRAMP_WORKER_MEMORY`` (bytes) say how large. Nothing here passes or fails by time.
+``OFFRAMP_LARGE_VERTICES`` and ``OFFRAMP_WORKER_MEMORY`` (bytes) say how large, ``OFFRAMP_LARGE_WAY`` how messages
+travel (G3's bins by default; ``--propagator switch --memory 64MB``). Nothing here passes or fails by time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 pytestmark = pytest.mark.bench
 VERTICES = int(os.environ.get("OFFRAMP_LARGE_VERTICES", "200000"))
 MEMORY = int(os.environ.get("OFFRAMP_WORKER_MEMORY", "60000000"))
+WAY = os.environ.get("OFFRAMP_LARGE_WAY", "--propagator p2p --schedule g3")
 CLASSES, EDGES_EACH, NEAR = 8, 5, 0.8
 
 
@@ -47,7 +49,7 @@ def write_graph(path: Path, n: int) -> None:
 def test_an_epoch_within_a_limit(tmp_path: Path) -> None:
     file, out = tmp_path / "graph.npz", tmp_path / "run.json"
     write_graph(file, VERTICES)
-    words = f"train --graph {file} --split 0.5/0.2/0.3 --workers 4 --partition chunk --propagator p2p --schedule g3"
+    words = f"train --graph {file} --split 0.5/0.2/0.3 --workers 4 --partition chunk {WAY}"
     words += f" --hidden 16 --epochs 1 --timeout 1800 --worker-memory {MEMORY} --json {out}"
     subprocess.run([sys.executable, "-m", "offramp", *words.split()], check=True)
     result = json.loads(out.read_text("utf-8"))

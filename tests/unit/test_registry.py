@@ -39,6 +39,9 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     things.register("adaqp")(2)
     with pytest.raises(OfframpError, match=r"^thing silvie: expected one of adaqp, sylvie; nearest: sylvie$"):
         things.get("silvie")
+    things.register("silvies")(3)  # of two names as near, only one is said
+    with pytest.raises(OfframpError, match=r"; nearest: \w+$"):
+        things.get("silvie")
 
 
 def test_one_name_twice_is_refused() -> None:

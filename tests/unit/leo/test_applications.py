@@ -112,6 +112,14 @@ def test_zipf_is_ycsbs():
     assert draws.max() == 999
 
 
+def test_a_draw_beyond_the_last_share_is_the_last_rank() -> None:
+    class Last:
+        def random(self, count: int) -> np.ndarray:
+            return np.full(count, 1.0)  # the shares may add up to a little less
+
+    assert Zipf(7).draw(Last(), 2).tolist() == [6, 6]  # type: ignore[arg-type]
+
+
 @pytest.mark.full
 def test_vectors_of_ranks_are_added_over_paths(tmp_path):
     torch = pytest.importorskip("torch")

@@ -89,6 +89,8 @@ def test_pairs_share_the_time_of_the_slowest():
     [
         (lambda: widths_within([1.0, 2.0], 8, 3), "budget 3: expected at least 4 bytes, all rows at 2 bits"),
         (lambda: widths_within([float("nan")], 8, 30), "weights: expected finite numbers of at least 0"),
+        (lambda: widths_within([float("inf")], 8, 30), "weights: expected finite numbers of at least 0"),
+        (lambda: widths_within([1.0, -1e-9], 8, 30), "weights: expected finite numbers of at least 0"),
         (lambda: balanced_widths([[1.0]], 8, [0.0]), "rates_bps: expected 1 positive rates, one per pair"),
         (lambda: balanced_widths([[1.0]], 8, [1.0], 2), "tradeoff 2: expected 0 to 1"),
     ],

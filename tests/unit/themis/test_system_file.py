@@ -8,6 +8,7 @@ import math
 
 import pytest
 
+from offramp.themis import system_file
 from offramp.themis.demand import Demand
 from offramp.themis.network import Collective, Dimension, DimensionTopology, Network
 from offramp.themis.plan import Scheduler, make_plan
@@ -40,6 +41,13 @@ boost-mode: 0
 def read(tmp_path, text):
     (tmp_path / "sys.txt").write_text(text)
     return read_system(str(tmp_path / "sys.txt"))
+
+
+def test_the_slowest_memory_that_is_taken(tmp_path):
+    slowest = 1 / system_file._MOST
+    assert read(tmp_path, json.dumps(SYSTEM | {"local-mem-bw": slowest})) is not None
+    with pytest.raises(OfframpError, match="local-mem-bw"):
+        read(tmp_path, json.dumps(SYSTEM | {"local-mem-bw": slowest * 0.999}))
 
 
 def test_computation(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offramp.torchgt.graph_files import read_set
+from offramp.torchgt.graph_files import _of_pyg, read_set
 from offramp.torchgt.run import train
 from offramp.torchgt.task import load_task
 from offramp_base.errors import OfframpError
@@ -131,3 +131,26 @@ def test_a_set_of_pyg_is_a_set_and_a_graph_of_pyg_is_not(monkeypatch, settings) 
     assert (data.classes, data.features.shape[1], len(data.targets)) == (3, 3, 30)
     del graphs[1:]
     assert read_set("pyg:Mine", None, 0) is None
+
+
+def test_a_part_may_have_one_graph(folder) -> None:
+    write(folder / "split/scaffold/test.csv.gz", [23])
+    assert np.flatnonzero(read_set(str(folder), None, 0).masks[2]).tolist() == [23]
+
+
+@pytest.mark.parametrize("graph", [-1, GRAPHS])
+def test_a_graph_that_is_not_there_is_in_no_part(folder, graph: int) -> None:
+    write(folder / "split/scaffold/valid.csv.gz", [3, graph])
+    with pytest.raises(OfframpError, match=rf"valid.csv.gz: expected graphs from 0 to {GRAPHS - 1}"):
+        read_set(str(folder), None, 0)
+
+
+@pytest.mark.parametrize("lengths", [(2, 1), (1, 2), (1, None)])
+def test_targets_are_as_long_for_each_graph(lengths: tuple[int | None, ...]) -> None:
+    data = pytest.importorskip("torch_geometric").data
+    torch = pytest.importorskip("torch")
+    edge = torch.tensor([[0, 1], [1, 0]])
+    targets = [None if length is None else torch.zeros(length) for length in lengths]
+    graphs = [data.Data(edge_index=edge, num_nodes=2, y=y) for y in targets]
+    with pytest.raises(OfframpError, match="pyg:Some: expected a target for each graph"):
+        _of_pyg("pyg:Some", graphs, None, 0)

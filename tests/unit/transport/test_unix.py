@@ -14,6 +14,7 @@ import pytest
 from frames import arrived
 from offramp_base.errors import OfframpError
 from offramp_base.transport import open_io
+from offramp_base.transport.unix import SOCKET_BUFFER
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.unix import UnixPort
 
@@ -87,3 +88,13 @@ def test_frames_for_a_host_that_has_connected_wait_for_it_to_be_taken_in(port: U
     assert list(host.receive(5).frames()) == [b"frame"]
     assert port.stats.dropped == 1
     host.close()
+
+
+def test_a_link_has_room_for_bursts(port: UnixPort, tmp_path: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        usual = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        link = stack.enter_context(contextlib.closing(open_io(f"unix:{tmp_path / 'port'}")))
+        ours = stack.enter_context(socket.socket(fileno=os.dup(link.fileno())))  # type: ignore[attr-defined]
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            usual.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
+            assert ours.getsockopt(socket.SOL_SOCKET, option) == usual.getsockopt(socket.SOL_SOCKET, option)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from offramp_base.ending import pool
 from offramp_base.ending.pool import each_in_process
 from offramp_base.errors import OfframpError
 
@@ -51,6 +52,37 @@ def test_what_a_case_raises_comes_with_its_place(context: BaseContext) -> None:
     with pytest.raises(OfframpError, match="no such case") as refused:
         list(each_in_process(refuse, ["no such case"], 1, context))
     assert not hasattr(refused.value, "__notes__")
+
+
+class Pipe:
+    """The end of a pipe that a process has: cases come from a list, then the caller hangs up."""
+
+    def __init__(self, cases: list[object], *, broken: bool = False) -> None:
+        self._cases, self._broken = iter(enumerate(cases)), broken
+        self.sent: list[tuple[int, object, BaseException | None]] = []
+
+    def recv(self) -> tuple[int, object]:
+        """The next case."""
+        for each in self._cases:
+            return each
+        raise EOFError
+
+    def send(self, answer: tuple[int, object, BaseException | None]) -> None:
+        """An answer that somebody takes, or nobody."""
+        self.sent.append(answer)
+        if self._broken:
+            raise BrokenPipeError
+
+
+def test_a_process_answers_case_after_case_until_the_caller_hangs_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "ends_with_parent", lambda: None)
+    pipe = Pipe([9, -1, 16])
+    pool._work(pipe, math.sqrt)  # type: ignore[arg-type]
+    assert [answer[:2] for answer in pipe.sent] == [(0, 3.0), (1, None), (2, 4.0)]
+    assert "math domain error" in pipe.sent[1][2].__notes__[0]  # type: ignore[union-attr]
+    broken = Pipe([9, 16], broken=True)
+    pool._work(broken, math.sqrt)  # type: ignore[arg-type]
+    assert broken.sent == [(0, 3.0, None)]
 
 
 def test_a_process_that_dies_is_named_by_its_end(context: BaseContext) -> None:

@@ -20,7 +20,7 @@ from offramp_base.errors import OfframpError
 
 GRAPH = load("karate", 0)
 MODEL = Gcn([GRAPH.width, 5, GRAPH.classes], seed=0)
-PLANS = list(plan_halo_features(GRAPH, np.arange(GRAPH.vertices) % 2, 2, bins=2))
+PLANS = list(plan_halo_features(GRAPH, (np.arange(GRAPH.vertices) % 2).astype(np.int32), 2, bins=2))
 
 
 class Codec:
@@ -33,7 +33,7 @@ class Codec:
     def encode(self, rows: torch.Tensor, message: Any, key: Any) -> np.ndarray:
         """Rows of a message."""
         assert len(rows) == len(message.rows)
-        return (rows + key.step).numpy().copy()
+        return np.array(rows + key.step)
 
     def decode(self, payload: np.ndarray, message: Any, key: Any, rows: torch.Tensor) -> None:
         """The inverse."""
@@ -71,10 +71,10 @@ def test_rows_that_are_collected_can_be_put_back() -> None:
     inbox: dict[Any, Any] = {}
     mailbox: Any = SimpleNamespace(put_back=inbox.__setitem__, take=inbox.get, wait=None)
     numbers = torch.arange(size_of(PLANS[1]), dtype=torch.float32)
-    shared: Any = (mailbox, PLANS[1], MODEL, 3, Codec())
-    in_flight.put_back(*shared, numbers)
+    codec: Any = Codec()
+    in_flight.put_back(mailbox, PLANS[1], MODEL, 3, codec, numbers)
     messages = list(step_messages(PLANS[1], MODEL.messages))
     assert len(inbox) == len(messages)
     assert {key.step for _, key in inbox} == {3}
     assert [payload.shape for payload in inbox.values()] == [(len(m.message.rows), m.width) for m in messages]
-    assert torch.equal(in_flight.collect(*shared, torch.float32), numbers)
+    assert torch.equal(in_flight.collect(mailbox, PLANS[1], MODEL, 3, codec, torch.float32), numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import stat
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from frames import arrived
 from offramp_base.errors import OfframpError
-from offramp_base.transport import open_io
+from offramp_base.transport import open_io, unix
 from offramp_base.transport.unix import SOCKET_BUFFER
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.ports.unix import UnixPort
@@ -98,3 +99,18 @@ def test_a_link_has_room_for_bursts(port: UnixPort, tmp_path: Path) -> None:
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             usual.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER)
             assert ours.getsockopt(socket.SOL_SOCKET, option) == usual.getsockopt(socket.SOL_SOCKET, option)
+
+
+def test_a_full_link_waits_for_the_switch_and_gives_up_in_the_end(
+    port: UnixPort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[tuple[int, float]] = []
+    with contextlib.closing(open_io(f"unix:{tmp_path / 'port'}")) as link:
+        monkeypatch.setattr(link, "_try_send", lambda _: len(waits) >= 3)
+        monkeypatch.setattr(link, "_wait", lambda events, seconds: waits.append((events, seconds)))
+        link.send(PacketBatch.of([(1, b"x" * 60)]))
+        assert waits == [(select.POLLIN | select.POLLOUT, 1.0)] * 3
+        monkeypatch.setattr(link, "_try_send", lambda _: False)
+        monkeypatch.setattr(unix, "STALL_S", 0.0)
+        with pytest.raises(OfframpError, match="the switch took no frame for"):
+            link.send(PacketBatch.of([(1, b"x" * 60)]))

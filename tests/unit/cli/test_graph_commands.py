@@ -62,3 +62,17 @@ def test_shares_of_the_fewest_edges(tmp_path: Path, edges: list[tuple[int, int]]
     lines = run("partition", str(folder), str(tmp_path / "store"), "--method", "chunk")
     assert (np.load(tmp_path / "store/owner.npy")[:2] == [0, 1]).all()
     assert f"edges between parts {words}" in lines
+
+
+def test_a_partition_says_its_numbers(tmp_path: Path) -> None:
+    lines = run("partition", "karate", str(tmp_path / "store"), "--method", "chunk", "--json", str(tmp_path / "n.json"))
+    graph = load("karate", 0)
+    owner = np.arange(34) * 2 // 34
+    cut = int((np.repeat(owner, np.diff(graph.indptr)) != owner[graph.indices]).sum())
+    assert {f"directed edges {graph.indices.size}", f"edges between parts {cut} ({cut / graph.indices.size:.1%})"} <= {
+        *lines
+    }
+    written = json.loads((tmp_path / "n.json").read_text())
+    assert (written["cut_edges"], written["vertices"], written["parts"]) == (cut, 34, 2)
+    assert f"halo rows {written['halo']}" in lines
+    assert "files" not in written

@@ -11,8 +11,10 @@ import pytest
 from distributed import LocalCluster
 from typer.testing import CliRunner
 
+from offramp.report.units import duration
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
+from offramp_sim.cluster import sweep
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -40,6 +42,38 @@ def test_orders_side_by_side(tmp_path: Path) -> None:
     assert (tmp_path / "p.png").stat().st_size > 10_000
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert max(map(len, result.output.splitlines())) <= 80
+
+
+def test_what_is_shown_are_the_numbers(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    network = ("--on", "leaf-spine:2x1x2", "--gpus", 1, "--rate", "10gbit", "--placement", "spread", "--order", "fair")
+    lines = run("cluster", tmp_path / "jobs.yaml", *network, "--json", tmp_path / "r.json").output.splitlines()
+    assert lines[0].strip() == "2 jobs on 4 GPUs of leaf-spine-2x1x2: spread, means"
+    assert lines[1].split() == ["completion", "p95", "wait", "slowdown", "worst", "GPUs"]
+    row = json.loads((tmp_path / "r.json").read_text())["orders"]["fair"]["summary"]
+    shown = [duration(row[key]) for key in ("mean_completion_s", "p95_completion_s", "mean_wait_s")]
+    shown += [f"{row['mean_slowdown']:.3f}", f"{row['most_slowdown']:.3f}", f"{row['gpu_share']:.0%}"]
+    assert lines[2].split() == " ".join(["fair", *shown]).split()
+
+
+@pytest.mark.parametrize("kept", [("--plot", "p.png"), ("--timeline", "t.json"), ()])
+def test_a_run_keeps_what_its_pictures_need(
+    tmp_path: Path, kept: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    whole = sweep.cluster_cases
+
+    def cases(*of: object, pictures: bool) -> object:
+        asked.append(pictures)
+        return whole(*of, pictures=pictures)
+
+    monkeypatch.setattr(sweep, "cluster_cases", cases)
+    (tmp_path / "jobs.yaml").write_text(JOBS)
+    outputs = [tmp_path / each if "." in each else each for each in kept]
+    done = run("cluster", tmp_path / "jobs.yaml", "--on", "leaf-spine:2x1x2", "--gpus", 1, "--order", "fair", *outputs)
+    assert done.exit_code == 0, done.output
+    assert asked == [bool(kept)]
+    assert all(path.stat().st_size > 100 for path in outputs[1:])
 
 
 def test_a_sweep_gives_the_same_in_processes(tmp_path: Path) -> None:

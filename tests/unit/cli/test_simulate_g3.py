@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
 from offramp_cli.app import app
+from offramp_cli.g3 import simulate
+from offramp_sim.g3.pipeline import ENGINES
 
 SMALL = ["--graph", "ba:n=300,m=4", "--workers", "3", "--partition", "hash", "--link", "1G"]
 
@@ -63,3 +66,37 @@ def test_a_bin_is_a_sixteenth_of_a_worker_s_vertices(tmp_path, vertices: int, ta
 )
 def test_golden_errors(arguments: list[str], message: str) -> None:
     assert str(run(*SMALL, *arguments).exception) == message
+
+
+def test_what_is_shown_are_the_numbers(tmp_path) -> None:
+    small = ["--graph", "ba:n=60,m=3", *SMALL[2:], "--json", str(tmp_path / "n.json")]
+    lines = CliRunner().invoke(app, ["simulate", "g3", *small], env={"COLUMNS": "200"}).output.splitlines()
+    pipelines = json.loads((tmp_path / "n.json").read_text())["pipelines"]
+    slowest = max(each["seconds"] for each in pipelines.values())
+    rows = [line.split() for line in lines if line.split()[:1] and line.split()[0] in pipelines]
+    assert [row[0] for row in rows] == list(pipelines)
+    for row, each in zip(rows, pipelines.values(), strict=True):
+        gain, compute, send = 100 * (each["seconds"] / slowest - 1), each["busy"]["compute"], each["busy"]["send"]
+        assert row[1:] == [
+            f"{1e3 * each['seconds']:.3f}",
+            *(f"{gain:+.1f}", "%"),
+            *(f"{100 * compute:.0f}", "%"),
+            *(f"{100 * send:.0f}", "%"),
+            f"{each['bytes_sent'] / 1e6:.2f}",
+        ]
+    bound = max(each["bound_s"] for each in pipelines.values())
+    assert any(line.startswith(f"no pipeline of these bins takes less than {1e3 * bound:.3f} ms") for line in lines)
+
+
+def test_a_picture_has_the_first_workers_engines_in_milliseconds() -> None:
+    spans = [
+        SimpleNamespace(worker=worker, engine=engine, layer=layer, start_s=start, length_s=length)
+        for worker, engine, layer, start, length in [(0, 1, 0, 0.5, 0.25), (0, 2, 0, 1.0, 0.0), (9, 3, 1, 2.0, 1.0)]
+    ]
+    spans += [SimpleNamespace(worker=10 + n, engine=0, layer=2, start_s=0.0, length_s=1.0) for n in range(40)]
+    picture = simulate._gantt("g3", SimpleNamespace(spans=spans, seconds=3.5))  # type: ignore[arg-type]
+    assert picture.title == "g3: 3500.00 ms"
+    assert picture.spans["layer 0"] == [(1, 500.0, 250.0)]
+    assert picture.spans["layer 1"] == [(len(ENGINES) + 3, 2000.0, 1000.0)]
+    assert len(picture.spans["layer 2"]) == simulate._SHOWN - 2
+    assert picture.rows[: len(ENGINES)] == tuple(f"0 {engine}" for engine in ENGINES)

@@ -69,11 +69,11 @@ def test_a_run_keeps_what_its_pictures_need(
 
     monkeypatch.setattr(sweep, "cluster_cases", cases)
     (tmp_path / "jobs.yaml").write_text(JOBS)
-    outputs = [tmp_path / each if "." in each else each for each in kept]
+    outputs = [str(tmp_path / each) if "." in each else each for each in kept]
     done = run("cluster", tmp_path / "jobs.yaml", "--on", "leaf-spine:2x1x2", "--gpus", 1, "--order", "fair", *outputs)
     assert done.exit_code == 0, done.output
     assert asked == [bool(kept)]
-    assert all(path.stat().st_size > 100 for path in outputs[1:])
+    assert all(Path(path).stat().st_size > 100 for path in outputs[1:])
 
 
 def test_a_sweep_gives_the_same_in_processes(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from offramp.job.kinds import sums
-from offramp.job.kinds.sums import ReductionNetwork, SumsJob
+from offramp.job.kinds.sums import SumsJob
+from offramp.job.network import ReductionNetwork
 
 
 def placed(hosts: int, *types: str) -> Any:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
+
+import pytest
 
 from mutation.nearest import is_named_after, neighbours, ranked, reach
 
@@ -45,3 +48,17 @@ def test_survivors_are_lines_of_their_modules() -> None:
     survivors = tomllib.loads((SUPPORT / "survivors.toml").read_text("utf-8"))["survivor"]
     texts = {each["module"]: (ROOT / each["module"]).read_text("utf-8") for each in survivors}
     assert [each["old"] for each in survivors if each["old"] not in texts[each["module"]]] == []
+
+
+def test_survivors_of_other_modules_stay_when_some_are_tried_again(tmp_path: Path) -> None:
+    """Skips without the extra ``mutation``."""
+    pytest.importorskip("cosmic_ray")
+    from mutation import campaign
+
+    verdict = {"operator": "o", "occurrence": 1, "line": 1, "old": "a", "new": "b", "outcome": "survived"}
+    rows = [{"module": name, **verdict} for name in ("host/offramp/fixed_point.py", "host/offramp/splitmix.py")]
+    progress = tmp_path / "progress.json"
+    progress.write_text(json.dumps(rows))
+    options = {"share": 1.0, "most": 1, "seed": 0, "minutes": 0.0, "progress": progress, "on_verdict": print}
+    left = campaign.run([campaign.Module("host/offramp/splitmix.py", ())], again=True, **options)  # type: ignore[arg-type]
+    assert [each.module for each in left] == ["host/offramp/fixed_point.py"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +37,7 @@ def mutate(
         from mutation import campaign
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copy of the tree goes, and the processes in it
     chosen = [*campaign.every(selected, per_package, seed)] if every else campaign.modules(selected)
     if unscored:
         chosen = campaign.unscored(chosen, progress)

@@ -10,7 +10,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from mutation import nearest
 from mutation.children import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
 from mutation.swap import called_lines
+from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,7 +149,8 @@ def run(
     Raises:
         OfframpError: no test of a module passes in time without any mutant, and there is no ``on_skip``.
     """
-    verdicts = [v for v in _read(progress) if not (again and v.outcome == SURVIVED and not v.reason)]
+    paths = {module.path for module in chosen} if again else set()
+    verdicts = [v for v in _read(progress) if not (v.module in paths and v.outcome == SURVIVED and not v.reason)]
     known = {(v.module, v.old, v.new, v.line): v for v in verdicts}
     explained, end = reasons(), time.monotonic() + 60 * minutes
     with _copy() as folder, ExitStack() as stack:
@@ -216,7 +217,7 @@ def _copy() -> Iterator[Path]:
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True
     )
-    with tempfile.TemporaryDirectory(prefix="offramp-mutation-") as temporary:
+    with temporary_folder() as temporary:  # if this process is killed, another one removes it
         for name in filter(None, listed.stdout.decode().split("\0")):
             source, target = ROOT / name, Path(temporary) / name
             if source.is_file():

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +15,7 @@ INT32_MAX = 2**31 - 1
 EXPONENT_LIMIT = 126
 """Scales stay within ``2**±126``, where they and their inverses are normal float32 numbers."""
 _PIECE = 1 << 15
+"""Numbers that are converted at a time: their float64 stays in the processor's cache, and takes no memory."""
 
 
 def scale_exponent(max_abs: float, fan_in: int) -> int:
@@ -53,17 +52,17 @@ def quantise(values: npt.ArrayLike, k: int) -> npt.NDArray[np.int32]:
         OfframpError: values that are NaN or fall outside int32 (saturation is reported, never silent).
     """
     values = np.asarray(values)
-    numbers, beyond = np.empty(values.shape, np.int32), 0
-    for part, to in _pieces(values, numbers):
-        scaled = np.multiply(part, 2.0**k, dtype=np.float64)
+    flat, numbers, beyond = values.reshape(-1), np.empty(values.size, np.int32), 0
+    for at in range(0, flat.size, _PIECE):
+        scaled = np.multiply(flat[at : at + _PIECE], 2.0**k, dtype=np.float64)
         np.rint(scaled, out=scaled)
         if scaled.min() >= -INT32_MAX and scaled.max() <= INT32_MAX:  # not where one is NaN
-            to[:] = scaled
+            numbers[at : at + _PIECE] = scaled
         else:
             beyond += scaled.size - int(np.count_nonzero(np.abs(scaled) <= INT32_MAX))
     if beyond:
         raise OfframpError(f"quantise: {beyond} of {values.size} values are NaN or saturate int32 at scale 2**{k}")
-    return numbers
+    return numbers.reshape(values.shape)
 
 
 def dequantise(
@@ -71,16 +70,7 @@ def dequantise(
 ) -> npt.NDArray[np.floating]:
     """``sums/2**k`` in ``dtype``; a sum of ``d`` quantised terms is off by at most ``d/2·2**-k``."""
     sums = np.asarray(sums)
-    values = np.empty(sums.shape, dtype)
-    for part, to in _pieces(sums, values):
-        to[:] = np.multiply(part, 2.0**-k, dtype=np.float64)
-    return values
-
-
-def _pieces(
-    values: npt.NDArray[np.generic], to: npt.NDArray[np.generic]
-) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
-    """Arrays of one shape, some elements at a time: their float64 stays in the cache of the processor."""
-    flat, out = values.reshape(-1), to.reshape(-1)
-    for start in range(0, flat.size, _PIECE):
-        yield flat[start : start + _PIECE], out[start : start + _PIECE]
+    flat, values = sums.reshape(-1), np.empty(sums.size, dtype)
+    for at in range(0, flat.size, _PIECE):
+        values[at : at + _PIECE] = np.multiply(flat[at : at + _PIECE], 2.0**-k, dtype=np.float64)
+    return values.reshape(sums.shape)

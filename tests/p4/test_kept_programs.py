@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -204,10 +205,10 @@ def test_modules_of_all_architectures_are_kept(name: str, tmp_path: Path, monkey
 
 def test_the_key_holds_all_modules_of_the_front_end() -> None:
     modules = "(m.__file__ for n, m in sys.modules.items() if n[:10] == 'offramp_p4')"
-    words = f"import sys, offramp_p4.frontend; print(*{modules})"
-    files = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True).stdout.split()
+    words = f"import sys, offramp_p4.frontend; print(*{modules}, sep='\\0', end='')"  # folders may have spaces
+    files = subprocess.run([sys.executable, "-c", words], capture_output=True, check=True).stdout.split(b"\0")
     assert len(files) > 30
-    assert {Path(f) for f in files} - {HERE / "engine/__init__.py"} <= set(code_files())
+    assert {Path(os.fsdecode(f)) for f in files} - {HERE / "engine/__init__.py"} <= set(code_files())
 
 
 def test_the_folder_is_the_user_s(program: Path, tmp_path: Path) -> None:

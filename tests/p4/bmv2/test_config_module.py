@@ -44,7 +44,7 @@ def test_a_controller_wraps_a_program_that_the_switch_reads(tmp_path: Path, regu
     done = CliRunner().invoke(app, ["switch", "shims", str(tmp_path / "bin"), "--python", str(tmp_path / "ours")])
     assert done.exit_code == 0, done.output
     assert "p4config_pb2.py" in done.output.replace("\n", "")
-    search = os.pathsep.join([str(tmp_path / "ours"), str(tmp_path / "site")])
+    search = os.pathsep.join([str(tmp_path / "ours"), str(tmp_path / "site"), *sys.path[1:]])
     wrapped = subprocess.run(
         [sys.executable, "-c", CONTROLLER], env={**os.environ, "PYTHONPATH": search}, cwd=tmp_path, check=True,
         capture_output=True,

@@ -26,7 +26,7 @@ def test_faults_are_lines_and_the_exit_code(
     monkeypatch.setattr(lint, "faults", lambda name: faults.get(name, []))
     done = CliRunner().invoke(app, ["fpga", "lint", "--json", str(tmp_path / "lint.json")])
     assert done.exit_code == code
-    found = faults.get("fifo", [])
-    assert done.stdout.splitlines() == [*found, f"2 modules: {count(len(found), 'fault')}"]
+    fault_lines = faults.get("fifo", [])
+    assert done.stdout.splitlines() == [*fault_lines, f"2 modules: {count(len(fault_lines), 'fault')}"]
     written = json.loads((tmp_path / "lint.json").read_text())
-    assert (written["modules"], written["faults"]) == (["adder", "fifo"], found)
+    assert (written["modules"], written["faults"]) == (["adder", "fifo"], fault_lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which step of a layer uses which weights of GraphSAGE."""
+"""Weights of GraphSAGE by the step of a layer that uses them."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from offramp_base.ending.left import temporary_folder
+
 pytestmark = pytest.mark.skipif(sys.version_info >= (3, 14), reason="multiprocessing starts its own server there")
 
 HEAD = """
@@ -46,8 +48,9 @@ def asked(where=""):
 def run(folder: Path, text: str) -> str:
     script = folder / "script.py"
     script.write_text(HEAD + 'if __name__ == "__main__":\n' + textwrap.indent(textwrap.dedent(text), "    "))
-    words = [sys.executable, str(script), str(folder)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    with temporary_folder() as short:  # the paths of sockets have a limit, that of a test's folder has none
+        words = [sys.executable, str(script), short]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

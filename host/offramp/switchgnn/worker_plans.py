@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from offramp.switchgnn.wire import LANES
+from offramp_base.errors import OfframpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,11 +34,18 @@ def write(shares: Sequence[PlanShare]) -> bytes:
 
 
 def mapped(shares: Sequence[PlanShare]) -> mmap.mmap:
-    """What :func:`write` returns, in a file without a name: that of a large graph is as large as all of its edges."""
-    with tempfile.TemporaryFile() as file:
-        file.writelines(_parts(shares))
-        file.flush()
-        return mmap.mmap(file.fileno(), 0)
+    """What :func:`write` returns, in a file without a name: that of a large graph is as large as all of its edges.
+
+    Raises:
+        OfframpError: there is no room for it where temporary files are.
+    """
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.writelines(_parts(shares))
+            file.flush()
+            return mmap.mmap(file.fileno(), 0)
+    except OSError as error:
+        raise OfframpError(f"{tempfile.gettempdir()}: a worker's plans: {error.strerror}") from None
 
 
 def scratch_bytes(shares: Sequence[PlanShare]) -> int:

@@ -45,7 +45,7 @@ def mapped(shares: Sequence[PlanShare]) -> mmap.mmap:
             file.flush()
             return mmap.mmap(file.fileno(), 0)
     except OSError as error:
-        raise OfframpError(f"{tempfile.gettempdir()}: a worker's plans: {error.strerror}") from None
+        raise OfframpError(f"a worker's plans, among temporary files: {error.strerror}") from None
 
 
 def scratch_bytes(shares: Sequence[PlanShare]) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from offramp_base.ending.children import fork_server
 from offramp_base.ending.pool import each_in_process
+from offramp_base.freed_memory import return_what_is_free
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -122,6 +123,7 @@ def _run(case: AttentionCase, threads: int) -> AttentionCost:
 
 def peak_bytes(work: Callable[[], object]) -> int:
     """Peak memory of this process during ``work``, beyond what it had before, in bytes."""
+    return_what_is_free()  # work that took memory of the heap's would seem to take none
     Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak starts from here
     before = _memory("VmRSS")
     work()

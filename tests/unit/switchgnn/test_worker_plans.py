@@ -43,7 +43,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     try:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         many = random_job(2, vertices=900, edges=4000, workers=2, limit=100, features=(5,))
-        with pytest.raises(OfframpError, match="a worker's plans: No space left on device"):
+        with pytest.raises(OfframpError, match="a worker's plans, among temporary files: No space left on device"):
             worker_plans.mapped([PlanShare(plan, 0) for plan in many.plans])
     finally:
         subprocess.run(["umount", "-l", str(tmp_path)], check=True)

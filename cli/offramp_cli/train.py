@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,8 +18,9 @@ from offramp_cli.command import command
 from offramp_cli.result import OUTPUT, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from offramp.graph import Graph
     from offramp.switchgnn.leaf_spine import LeafSpine
     from offramp.train import SwitchFabric, TrainSettings
     from offramp.train.run import OpenFabric
@@ -97,11 +98,12 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutpu
 
     expect_workers(settings.processes)
     open_fabric = switch_opener(settings, switch)
-    result = run(settings, open_fabric, lines=True)
+    load = cache(settings.load) if outputs.compare else settings.load  # a graph that is kept is in memory all the time
+    result = run(load, settings, open_fabric, lines=True)
     if result is not None:
         outputs.write("offramp.train/1", result)  # before what is only compared with may fail
     others = [settings.by(way) for way in _COMPARED if outputs.compare and way != settings.propagator]
-    compared = [(other.propagator, run(other, open_fabric, lines=False)) for other in others]
+    compared = [(other.propagator, run(load, other, open_fabric, lines=False)) for other in others]
     if result is None:
         return
 
@@ -126,10 +128,13 @@ def train(settings: TrainSettings, switch: SwitchOptions, outputs: TrainingOutpu
         console.print(f"\nreport: {page}\ndata:   {data}", soft_wrap=True)
 
 
-def run(settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool) -> dict[str, Any] | None:
+def run(
+    load: Callable[[], Graph], settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool
+) -> dict[str, Any] | None:
     """Train with a progress bar; returns the result as JSON, or None if another rank of torchrun reports.
 
     Args:
+        load: returns the graph that the settings name.
         settings: settings of the run.
         open_fabric: opens the switch, if one is needed.
         lines: whether to print a line for each epoch too.
@@ -139,7 +144,7 @@ def run(settings: TrainSettings, open_fabric: OpenFabric | None, *, lines: bool)
 
     console = show.console(one_rank=True)
     with epoch_progress(console, settings.propagator, settings.epochs, lines=lines) as on_epoch:
-        result = train_graph(settings.load, settings, open_fabric=open_fabric, on_epoch=on_epoch)
+        result = train_graph(load, settings, open_fabric=open_fabric, on_epoch=on_epoch)
     return result.as_dict() if result else None
 
 

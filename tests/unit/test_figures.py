@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from offramp_base.errors import OfframpError
 from offramp_sim.figures import plot
+from offramp_sim.figures.files import save
 from offramp_sim.figures.panels import Curves, Gantt, Intervals
 from offramp_sim.figures.plot import _gantt, _intervals, _legend_below
 
@@ -47,3 +49,21 @@ def test_pictures_over_time_and_stacked_ones_have_legends(tmp_path: Path, monkey
     plot.draw([gantt, stacked], "both", tmp_path / "p.png")
     assert below == [-0.2, -0.18]
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("name", "begins"), [("p", b"\x89PNG"), ("p.png", b"\x89PNG"), ("p.pdf", b"%PDF")])
+def test_a_picture_s_format_is_its_ending_s_or_png(tmp_path: Path, name: str, begins: bytes) -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    save(figure, tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
+def test_a_picture_that_cannot_be_written_is_one_line_and_no_file(tmp_path: Path) -> None:
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    for name, reason in {
+        "p.txt": r"p\.txt: cannot be written: expected a name that ends in \.png$",
+        "none/p.png": r"none/p\.png: cannot be written: No such file or directory$",
+    }.items():
+        with pytest.raises(OfframpError, match=reason):
+            save(figure, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from mutation.nearest import is_named_after, neighbours, ranked, reach
+from mutation import calls
+from mutation.swap import function_at
 
 ROOT = Path(__file__).parents[2]
 SUPPORT = ROOT / "tests/support/mutation"
@@ -22,26 +26,61 @@ def test_modules_and_tests_are_there() -> None:
     assert sorted(path for path in paths if not (ROOT / path).exists()) == []
 
 
-def test_nearest_tests_are_those_with_the_fewest_imports_between() -> None:
-    needs = {"p": ["p.a", "p.b"], "p.a": ["p.c"], "p.c": ["p.d"], "p.d": ["p.e"]}
-    one, other = reach(["p"], needs, {"p"}), reach(["p.c"], needs, {"p"})
-    assert one == {"p": 0, "p.a": 0, "p.b": 0, "p.c": 1, "p.d": 2}
-    assert other == {"p.c": 0, "p.d": 1, "p.e": 2}
-    distances = {"test_one.py": one, "test_c.py": other, "test_d.py": {**other, "p.d": 1}}
-    assert ranked("p.c", distances) == ("test_c.py", "test_d.py", "test_one.py")
-    assert ranked("p.d", distances) == ("test_d.py", "test_c.py", "test_one.py")
-    assert ranked("p.f", distances) == ()
-    assert is_named_after("tests/unit/cli/test_hermod_deploy.py", "offramp_cli.hermod.deploy")
-    assert not is_named_after("tests/unit/leo/test_deploy.py", "offramp_cli.hermod.deploy")
+_PRODUCT = "base/offramp_base/arguments.py"
 
 
-def test_neighbours_have_the_name_of_the_package() -> None:
-    tests = ["tests/p4/engine/test_v1.py", "tests/p4/machine/test_core.py", "tests/p4/machine/test_again.py"]
-    tests += ["tests/unit/machine/test_core.py", "tests/unit/test_core.py"]
-    assert neighbours("offramp_p.v1.pipeline", tests) == ("tests/p4/engine/test_v1.py",)
-    in_order = ("tests/p4/machine/test_core.py", "tests/unit/machine/test_core.py", "tests/p4/machine/test_again.py")
-    assert neighbours("offramp_p4.machine.core", tests) == in_order
-    assert neighbours("offramp_p4.alone", tests) == ()
+def test_the_tests_of_a_function_are_its_quickest_callers_of_several_files() -> None:
+    def row(test: str, seconds: float, *functions: str) -> calls.Called:
+        return calls.Called(test, seconds, {_PRODUCT: frozenset(functions)} if functions else {})
+
+    rows = [row(f"slow.py::test[{n}]", 3.0, "f") for n in range(3)]
+    rows += [row("other.py::test", 0.1, "g"), row("quick.py::test", 0.5, "f", "g"), row("none.py::test", 0.0)]
+    assert calls.callers(rows, _PRODUCT, {"f"}) == ("quick.py::test", "slow.py::test[0]")
+    assert calls.callers(rows, _PRODUCT, {"g"}) == ("other.py::test", "quick.py::test")
+    assert calls.callers(rows, _PRODUCT, {"<module>"}) == ("other.py::test", "quick.py::test", "slow.py::test[0]")
+    assert calls.callers(rows, _PRODUCT, {"h"}) == ()
+    assert calls.callers(rows[:3], _PRODUCT, {"f"}) == ("slow.py::test[0]", "slow.py::test[1]")
+
+
+def test_what_tests_call_is_noted_in_the_processes_that_they_start(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("")
+    (tmp_path / "test_it.py").write_text(
+        "import subprocess, sys\n"
+        "from offramp_base.arguments import visible\n"
+        "def test_here(): assert visible('a') == 'a'\n"
+        "def test_there():\n"
+        "    code = 'from offramp_base.arguments import visible; visible(\"a\")'\n"
+        "    subprocess.run([sys.executable, '-c', code], check=True)\n"
+        "def test_nothing(): pass\n"
+        "def test_failing(): assert not visible('a')\n"
+    )
+    paths = [ROOT / "base", ROOT / "tests/support"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "mutation.calls",
+        "--calls",
+        "calls.json",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "1 failed, 3 passed" in done.stdout
+    noted = {row.test.rpartition("::")[2]: row.functions.get(_PRODUCT) for row in calls.read(tmp_path / "calls.json")}
+    assert noted == {"test_here": {"visible"}, "test_there": {"<module>", "visible"}, "test_nothing": None}
+
+
+def test_a_line_belongs_to_the_outermost_function_that_runs_it() -> None:
+    source = (ROOT / "tests/support/mutation/swap.py").read_text("utf-8")
+    assert function_at(source, source[: source.index("    def of(nodes")].count("\n") + 3) == "function_at"
+    assert function_at(source, 1) == "<module>"
+    text = "class A:\n    x = 1\n    def f(self, y=2):\n        return y\nif A:\n    def g():\n        return 1\n"
+    assert [function_at(text, line) for line in range(1, 8)] == [
+        "<module>", "<module>", "<module>", "A.f", "<module>", "<module>", "g"
+    ]  # fmt: skip
 
 
 def test_survivors_are_lines_of_their_modules() -> None:

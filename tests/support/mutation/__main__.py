@@ -24,16 +24,17 @@ def mutate(
     minutes: Annotated[float, typer.Option(help="No mutant begins later.", min=0)] = 1e6,
     progress: Annotated[Path | None, typer.Option(help="Notes verdicts; what is there is not tried again.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Try what has survived once more.")] = False,
-    every: Annotated[bool, typer.Option("--every", help="All modules of the product, by their nearest tests.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="All modules of the product; needs --calls.")] = False,
+    calls: Annotated[list[Path] | None, typer.Option(help="What tests call: pytest -p mutation.calls --calls.")] = None,
     per_package: Annotated[int | None, typer.Option(help="With --every: modules of each package.", min=1)] = None,
     longest: Annotated[float, typer.Option(help="Time for a module's tests without a mutant (s).", min=1)] = 600.0,
     unscored: Annotated[bool, typer.Option("--unscored", help="Only packages of which --progress has none.")] = False,
     called: Annotated[bool, typer.Option("--called", help="Changes within functions only: quicker.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out tests marked full.")] = False,
     count: Annotated[bool, typer.Option(help="Only count mutants.")] = False,
 ) -> None:
-    """Try mutants against the nearest tests; exit 1 if one survives without a reason in survivors.toml."""
+    """Try mutants against the tests that call them; exit 1 if one survives without a reason in survivors.toml."""
     try:
+        from mutation import calls as called_by
         from mutation import campaign
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
@@ -65,7 +66,7 @@ def mutate(
         called=called,
         on_verdict=on_verdict,
         on_skip=on_skip if every else None,
-        marks=campaign.QUICK if quick else campaign.MARKS,
+        called_by=[row for path in calls or () for row in called_by.read(path)],
         longest_s=longest,
     )
     survivors = [v for v in verdicts if v.outcome == "survived"]

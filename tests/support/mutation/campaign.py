@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign: a sample of the mutants of each module against its nearest tests, in a private copy of the tree."""
+"""A campaign: a sample of the mutants of each module against the tests that call it, in a private copy of the tree."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from mutation import nearest
+import imports
+from mutation import calls
 from mutation.children import KILLED, SLOW, SURVIVED
 from mutation.mutants import Mutant, mutant_at, places_of
-from mutation.swap import called_lines
+from mutation.swap import called_lines, function_at
 from offramp_base.ending.left import temporary_folder
 from offramp_base.errors import OfframpError
 
@@ -37,21 +38,21 @@ _PRELOADED = (
     "yaml",
     "rich.console",
 )
-MARKS, QUICK = "not slow and not bench", "not slow and not bench and not full"
+_MARKS = "not slow and not bench"
 _LONGEST_S = 600.0
 
 
 @dataclass(frozen=True)
 class Module:
-    """A target of mutation: a path in the repository, the tests nearest to it, modules to import ahead."""
+    """A target of mutation: a path in the repository, its tests (none: those that call it), modules to import ahead."""
 
     path: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
 
 
 def every(selected: str = "", per_package: int | None = None, seed: int = 0) -> Iterator[Module]:
-    """All modules of the product with their nearest tests, those of ``targets.toml`` with its own.
+    """All modules of the product; which tests they have is for a map of calls to say.
 
     They come in a random order in which one of each package comes first, then a second one of each, and so on.
 
@@ -60,15 +61,12 @@ def every(selected: str = "", per_package: int | None = None, seed: int = 0) -> 
         per_package: modules of a package; None: all.
         seed: determines the order.
     """
-    known = {module.path: module for module in modules()}
-    names = {path: name for path, name in nearest.every_module().items() if selected in path}
+    paths = [path for path in _names() if selected in path and not path.endswith("__init__.py")]
     packages: dict[str, list[Module]] = {}
-    for path in random.Random(seed).sample([*names], len(names)):
+    for path in random.Random(seed).sample(paths, len(paths)):
         own = packages.setdefault(package_of(path), [])
         if per_package is None or len(own) < per_package:
-            tests = nearest.nearest_tests(names[path])
-            if path in known or tests:
-                own.append(known.get(path) or Module(path, tests, ("torch",)))
+            own.append(Module(path, preload=("torch",)))
     for turn in range(max(map(len, packages.values()), default=0)):
         yield from (own[turn] for _, own in sorted(packages.items()) if turn < len(own))
 
@@ -134,7 +132,7 @@ def run(
     called: bool = False,
     on_verdict: Callable[[Verdict, int, int], None],
     on_skip: Callable[[Module, str], None] | None = None,
-    marks: str = MARKS,
+    called_by: Sequence[calls.Called] = (),
     longest_s: float = _LONGEST_S,
 ) -> list[Verdict]:
     """Try the samples of all modules, as long as there is time; goes on where ``progress`` ended.
@@ -142,8 +140,8 @@ def run(
     Args:
         called: changes within functions only: those at import take a fresh process each.
         again: survivors without a reason are tried once more, since there may be new tests.
-        on_skip: takes a module none of whose tests passes without any mutant, and what they say.
-        marks: expression of markers that chooses tests.
+        on_skip: takes a module that has no tests, or none of whose tests passes without any mutant, and what they say.
+        called_by: what each test calls, for modules that name none.
         longest_s: processor time for a module's tests without any mutant; further tests are left out.
 
     Raises:
@@ -160,13 +158,17 @@ def run(
             rest = [m for m in mutants if (module.path, m.old, m.new, m.line) not in known]
             if not rest or time.monotonic() > end:
                 continue
+            tests = module.tests or _tests_of(module.path, rest, called_by)
+            if not tests and on_skip is not None:
+                on_skip(module, "no test calls it")
+                continue
             if module.preload not in servers:
                 servers[module.preload] = stack.enter_context(_server(folder, (*_PRELOADED, *module.preload)))
             task = {
                 "name": _names()[module.path],
                 "path": module.path,
-                "tests": module.tests,
-                "marks": marks,
+                "tests": tests,
+                "marks": _MARKS,
                 "longest": longest_s,
                 "until": end,
                 "mutants": [{"text": m.text, "lines": _statement(module.path, m.line)} for m in rest],
@@ -238,6 +240,7 @@ def _server(folder: Path, preload: tuple[str, ...]) -> Iterator[subprocess.Popen
             yield server
         finally:
             _pipe(server.stdin).close()
+            server.terminate()
 
 
 def _ask(server: subprocess.Popen[str], task: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -262,9 +265,15 @@ def _statement(path: str, line: int) -> tuple[int, int]:
     return min(around)[1:] if around else (line, line)
 
 
+def _tests_of(path: str, mutants: Sequence[Mutant], called_by: Sequence[calls.Called]) -> tuple[str, ...]:
+    source = (ROOT / path).read_text("utf-8")
+    return calls.callers(called_by, path, {function_at(source, mutant.line) for mutant in mutants})
+
+
 @cache
 def _names() -> dict[str, str]:
-    return nearest.every_module()
+    files = imports.read().files.items()
+    return dict(sorted((str(path.relative_to(ROOT)), name) for name, path in files))
 
 
 def _pipe(pipe: IO[str] | None) -> IO[str]:

@@ -81,6 +81,7 @@ def _answers(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
     child = os.fork()
     if not child:
         try:
+            children.die_with_parent()
             os.close(reader)
             _pytest(["-m", task["marks"], *task["tests"]], session.MutantRuns(task, writer, mutated))
         finally:

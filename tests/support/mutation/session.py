@@ -31,10 +31,11 @@ _MOST_S = 20.0
 """Tests of a mutant take no longer than this without it (s); the quickest come first."""
 _PATIENCE = 4
 """While nothing has executed a mutant's lines, tests go on for so many times as long."""
-_FEW_S, _ENOUGH = 2.0, 3
+_FEW_S, _ENOUGH = 4.0, 12
 """After so much processor time (s) no further file of tests begins if so many tests execute each mutant's lines."""
 _FACTOR, _SPARE_S = 3.0, 3.0
-_PROCESSES = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"}
+_PROCESSES = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "socket.connect"}
+"""Events of tests that others run for: a server of forks is told of by a connection to it alone."""
 
 
 def limits(times: Iterable[tuple[float, float]]) -> tuple[float, float]:
@@ -66,7 +67,7 @@ class Test:
 
     ``seconds`` are of the processor, ``clock_s`` by the clock.
 
-    ``processes``: it starts processes, whose lines nobody sees.
+    ``processes``: it has other processes work, whose lines nobody sees.
     """
 
     item: int

@@ -39,6 +39,27 @@ def called_lines(source: str) -> set[int]:
     }
 
 
+def function_at(source: str, line: int) -> str:
+    """The qualified name of the outermost function that runs a line; ``<module>`` for what runs at import."""
+
+    def of(nodes: Sequence[ast.stmt], prefix: str) -> str | None:
+        for node in nodes:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                if node.body[0].lineno <= line <= (node.end_lineno or node.lineno):
+                    return prefix + node.name
+            elif isinstance(node, ast.ClassDef):
+                found = of(node.body, f"{prefix}{node.name}.")
+                if found is not None:
+                    return found
+            elif isinstance(node, ast.If | ast.Try | ast.With):
+                found = of([each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node], prefix)
+                if found is not None:
+                    return found
+        return None
+
+    return of(ast.parse(source).body, "") or "<module>"
+
+
 def changed_functions(old: str, new: str) -> dict[Key, CodeType] | None:
     """The new code of each function that differs, with those around it; None if anything else differs."""
     codes = (compile(text, "module", "exec", dont_inherit=True) for text in (old, new))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -76,3 +77,10 @@ def test_a_partition_says_its_numbers(tmp_path: Path) -> None:
     assert (written["cut_edges"], written["vertices"], written["parts"]) == (cut, 34, 2)
     assert f"halo rows {written['halo']}" in lines
     assert "files" not in written
+
+
+def test_a_partition_says_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    monkeypatch.setattr("offramp_cli.graph.partition.stages", lambda _: nullcontext(begun.append))
+    run("partition", "karate", str(tmp_path / "store"), "--method", "chunk")
+    assert begun == ["reading", "cutting", "writing"]

@@ -190,3 +190,27 @@ def test_a_text_workload_on_a_network_of_astra_sim(tmp_path) -> None:
         assert message in " ".join(refused.output.split()) + str(refused.exception)
     refused = CliRunner().invoke(app, ["simulate", "hermod", "--job", "gpt3-13b", "--network", str(network)])
     assert "goes with traces and text workloads" in " ".join(refused.output.split()) + str(refused.exception)
+
+
+@pytest.mark.each
+@pytest.mark.parametrize(("model", "ends"), [("mixtral-8x22b", {2}), ("", {1})])
+def test_a_plan_s_rows_have_ranges_of_layers_and_microbatches(
+    job: str, tmp_path: Path, model: str, ends: set[int]
+) -> None:
+    job, numbers = model or job, tmp_path / "plan.json"
+    lines = [line.split() for line in run("hermod", "plan", job, "--queues", "4", "--json", str(numbers)).splitlines()]
+    written = json.loads(numbers.read_text())["priorities"]
+
+    def extent(bounds: list[int]) -> str:
+        first, last = bounds
+        return f"{first}\N{EN DASH}{last}" if first != last else f"{first}"
+
+    assert {len({*row["layers"]}) for row in written} == ends
+    assert lines[0] == ["code", "DSCP", "queue", "microbatch", "type", "layers"]
+    for line, row in zip(lines[1:], written, strict=False):
+        numbers_of_row = [str(row[name]) for name in ("code", "dscp", "queue")]
+        assert line == [*numbers_of_row, extent(row["micro_batches"]), *row["types"], extent(row["layers"])]
+    queues = len({row["queue"] for row in written})
+    said = f"{len(written)} priorities, {queues} queues for data; higher queues go first; control: "
+    assert " ".join(lines[1 + len(written)]) == f"{said}48"
+    assert run("hermod", "plan", job, "--control", "").endswith("control: none\n")

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from offramp_cli.app import app
+from offramp_cli.packets.network import PacketNetworkSettings
 from offramp_sim.packets import lossless, simulate
 
 GIVEN = {
@@ -79,3 +80,14 @@ def test_pauses_take_the_place_of_losses(tmp_path: Path, monkeypatch: pytest.Mon
         11,
     ]
     assert numbers["packets_per_second"] == 2000
+
+
+def test_links_are_what_options_say() -> None:
+    given = PacketNetworkSettings(
+        network=("leaf-spine", (2, 3, 4)), rate_bps=10**9, delay_ns=2500.0, buffer=7000, mark=300, mark_all=900,
+        mark_probability=0.25, loss=0.125,
+    )  # fmt: skip
+    links = given.topology().links
+    assert (links.rate_bps, links.delay_ps, links.buffer_bytes) == (10**9, 2_500_000, 7000)
+    assert (links.mark_bytes, links.mark_all_bytes, links.mark_probability, links.loss) == (300, 900, 0.25, 0.125)
+    assert given.topology().hosts == 8

@@ -100,3 +100,16 @@ def test_a_picture_has_the_first_workers_engines_in_milliseconds() -> None:
     assert picture.spans["layer 1"] == [(len(ENGINES) + 3, 2000.0, 1000.0)]
     assert len(picture.spans["layer 2"]) == simulate._SHOWN - 2
     assert picture.rows[: len(ENGINES)] == tuple(f"0 {engine}" for engine in ENGINES)
+
+
+def test_a_device_s_link_is_what_loads_and_unloads_take(tmp_path) -> None:
+    """A pipeline in which one thing comes after the other: its time is the sum of what each of them takes."""
+    seconds = {}
+    for rate in ("1gbit", "2gbit", "4gbit"):
+        words = [*SMALL, "--mode", "sequential", "--device-link", rate, "--json", str(tmp_path / "n.json")]
+        assert run(*words).exit_code == 0
+        seconds[rate] = json.loads((tmp_path / "n.json").read_text())["pipelines"]["sequential"]["seconds"]
+    slower = (seconds["1gbit"] - seconds["2gbit"]) / (seconds["2gbit"] - seconds["4gbit"])
+    assert slower == pytest.approx(2.0, rel=0.2)
+    rest = 2 * seconds["2gbit"] - seconds["1gbit"]  # what does not depend on that link
+    assert rest < 0.9 * seconds["1gbit"]

@@ -137,3 +137,27 @@ def test_a_workload(tmp_path):
 def test_bad_input(arguments, message):
     with pytest.raises(OfframpError, match=message):
         simulate(*arguments)
+
+
+def test_the_bounds_are_in_the_table_and_in_seconds(tmp_path):
+    """Two dimensions as fast as each other: an ideal collective takes as long as its bytes on both together."""
+    (tmp_path / "grid.yml").write_text(
+        "topology: [ Ring, Ring ]\nnpus_count: [ 2, 2 ]\nbandwidth: [ 50.0, 50.0 ]\nlatency: [ 0.0, 0.0 ]\n"
+    )
+    numbers = tmp_path / "n.json"
+    words = ["simulate", "themis", "--network", str(tmp_path / "grid.yml"), "--size", "1GB", "--chunks", "8"]
+    shown = CliRunner().invoke(app, [*words, "--json", str(numbers)], env={"COLUMNS": "160"}).output
+    written = json.loads(numbers.read_text())
+    assert written["bound_s"] == pytest.approx(written["bound_without_latency_s"])
+    assert 0.5 * written["bound_s"] < written["ideal_s"] <= written["bound_s"] * (1 + 1e-9)
+    assert 1e9 / 100e9 <= written["bound_s"] <= 4e9 / 50e9
+    rows = {line.split("  ")[0].strip(): line.split() for line in shown.splitlines() if line.strip()}
+    slowest = written["schedulers"]["baseline"]["seconds"]
+    for name, row in written["schedulers"].items():
+        shares = [f"{100 * share:.1f}" for share in row["utilisation_by_dimension"]]
+        assert rows[name][-2:] == shares
+        assert rows[name][3] == f"{slowest / row['seconds']:.2f}"
+    for name, seconds in {"linear bound": written["bound_s"], "ideal": written["ideal_s"]}.items():
+        words = rows[name][len(name.split()) :]
+        assert (float(words[0]), words[1]) == (pytest.approx(1e3 * seconds, rel=0.01), "ms")
+        assert words[2] == f"{slowest / seconds:.2f}"

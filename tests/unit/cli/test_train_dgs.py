@@ -74,3 +74,15 @@ def test_masks_go_with_dgs_alone(asked: list[str], tmp_path: Path) -> None:
     with pytest.raises(OfframpError, match="goes with --sampler dgs only"):
         run("--sampler", "ladies", "--save-masks", str(tmp_path / "m.npz"))
     assert asked == []
+
+
+def test_masks_are_saved_where_one_asks_for_it(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    saved: list[tuple[str, object]] = []
+    monkeypatch.setattr(offramp.dgs, "save_masks", lambda path, masks: saved.append((path, masks)))
+    run()
+    assert saved == []
+    run("--save-masks", str(tmp_path / "m.npz"))
+    assert saved == [(str(tmp_path / "m.npz"), {})]
+    assert asked == ["dgs", "dgs"]

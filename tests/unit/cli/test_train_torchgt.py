@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from offramp.report.units import number
 from offramp_base.errors import OfframpError
 from offramp_cli.app import app
 
@@ -54,3 +55,20 @@ def test_one_clear_line(arguments: list[str], message: str) -> None:
     with pytest.raises(OfframpError) as caught:
         torchgt(*TINY, "--epochs", "3", "--workers", "2", *arguments)
     assert str(caught.value) == message
+
+
+def test_what_a_run_says_at_its_end(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    lines = torchgt(*TINY, "--epochs", "2", "--json", str(out)).output.splitlines()
+    lines = [" ".join(line.split()) for line in lines]
+    numbers = json.loads(out.read_text())
+    sent = sum(epoch["sent_bytes"] for epoch in numbers["per_epoch"])
+    for fact in (
+        f"test accuracy {numbers['per_epoch'][-1]['test_score']:.4f}",
+        f"seconds {numbers['seconds']:.2f}",
+        "sequences 1",
+        "tokens of the longest 36",
+        " ".join(f"all-to-all bytes {number(sent)}".split()),
+        " ".join(f"of each of 2 ranks {number(sent // 2)}".split()),
+    ):
+        assert fact in lines

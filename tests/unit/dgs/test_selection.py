@@ -100,6 +100,8 @@ def test_damaged_messages_are_refused() -> None:
     for cut in range(1, len(whole)):
         with pytest.raises(OfframpError, match=r"^message of DGS: "):
             decode(whole[:cut])
+        with pytest.raises(OfframpError, match=r"^message of DGS: .*cut off"):
+            decode(whole + whole[:cut])
     with pytest.raises(OfframpError, match=r"^message of DGS: no record at byte 0$"):
         decode(b"\0" * 40)
     miscounted = bytearray(whole)

@@ -106,3 +106,8 @@ def test_a_load_in_closed_form_is_that_of_a_graph() -> None:
     assert load_of(MapCell(8, copies, 1, bits=8), ExchangeTransport.SWITCH).link_bytes == 202
     rates = SPEED.rates(switch, 8, 1e9)
     assert switch.passes / rates.passes_pps == pytest.approx(SPEED.seconds(switch, 1e12, ExchangeTransport.SWITCH))
+
+
+def test_a_place_is_said_in_the_map_s_units() -> None:
+    assert str(MapCell(4, 2.5, 10**9)) == "4 workers, 2.5 copies, 1000 Mb/s, width 128, 32 bits"
+    assert str(MapCell(8, 3.0, 1_500_000, 32, 8)) == "8 workers, 3 copies, 1.5 Mb/s, width 32, 8 bits"

@@ -73,3 +73,10 @@ def test_the_first_link_of_a_host_has_its_address() -> None:
     failed = replace(cluster, failures=(LinkFailure(("h1", "rail0")),))
     with pytest.raises(OfframpError, match="h1:eth0 has failed: expected the first link of a host to work"):
         ports_of_hosts(fabric_of(failed).at(0.0))
+
+
+def test_a_host_without_links_is_known_to_no_switch_and_the_others_are() -> None:
+    cluster = addressed(make_cluster("rails:2x2x1"))
+    alone = replace(cluster.hosts[0], name="alone")
+    more = replace(cluster, hosts=(alone, *cluster.hosts))
+    assert ports_of_hosts(fabric_of(more))["rail0"] == {0x020000000000: 1, 0x020000000001: 2}

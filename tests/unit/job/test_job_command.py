@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 import offramp.job
-from offramp.job import leases
+from offramp.job import JobSettings, leases
+from offramp.job.engine import BatchEngine
 from offramp.job.planner import JobPlan, PlannerChoice
 from offramp_base.errors import OfframpError
+from offramp_cli.app import app
 from offramp_cli.job import job as command
 
 PLAN = JobPlan(
@@ -106,3 +112,47 @@ def test_measured_times_beside_the_predicted(console: Console, best: str | None)
     assert shown[:2] == ["allreduce: 3 s, a step 250 ms", "gloo: 4 s"]
     fastest = {"gloo": "fastest measured: gloo; allreduce 1.26 of its time", "allreduce": "fastest measured: allreduce"}
     assert shown[2:] == ([fastest[best], "predicted 200 ms: +25%"] if best else [])
+
+
+class Batch(BatchEngine):
+    """A batch system, which is asked for nothing here."""
+
+    def __init__(self) -> None:
+        pass
+
+
+Batch.__abstractmethods__ = frozenset()
+
+
+@pytest.mark.parametrize(("measure", "engine"), [(True, None), (False, None), (True, Batch())])
+def test_what_is_calibrated(console: Console, job, racks, monkeypatch, measure: bool, engine: Any) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr(offramp.job, "make_job_plan", lambda job, cluster, probe: given.append(probe) or PLAN)
+    monkeypatch.setattr("offramp.job.measuring.measurer", lambda *_, engine: ("measurer", engine))
+    begun: list[str] = []
+    monkeypatch.setattr(console, "status", lambda text: begun.append(text) or nullcontext())
+    assert command.plan_of(console, job, racks, measure=measure, engine=engine) is PLAN
+    calibrates = measure and engine is None
+    assert given == [("measurer", None) if calibrates else None]
+    assert begun == ["calibrating"] * calibrates
+    assert lines(console) == []
+    monkeypatch.setattr(offramp.job, "make_job_plan", lambda *_: replace(PLAN, reason="no [link] answers"))
+    command.plan_of(console, job, racks, measure=measure, engine=engine)
+    assert lines(console) == ["not calibrated: no [link] answers"]
+
+
+def test_a_plan_is_shown_and_written(job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.yaml").write_text("name: sums\nranks: 2\nallreduce: {bytes: 1MB, steps: 3}\n")
+    monkeypatch.setattr(JobSettings, "read", lambda _: job)
+    monkeypatch.setattr(command, "plan_of", lambda *_, **__: PLAN)
+    monkeypatch.setattr(leases, "leases_of", lambda *_: [])
+    file = tmp_path / "two.yaml"
+    file.write_text("hosts: [{name: a}, {name: b}]\nlinks: [{ends: [a, b], rate: 1gbit}]\n")
+    words = ["job", "plan", str(tmp_path / "job.yaml"), "--on", str(file), "--json", str(tmp_path / "n.json")]
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "150"})
+    assert done.exit_code == 0, done.exception
+    assert "allreduce yes 100 ms 200 ms model half the time" in [
+        " ".join(line.split()) for line in done.output.splitlines()
+    ]
+    written = json.loads((tmp_path / "n.json").read_text())
+    assert (written["name"], written["taken"], written["switches"]) == (job.name, "allreduce", [])

@@ -168,6 +168,19 @@ SILLY = """\
             "c.yaml:20: application.requests.GET.size: expected the size on",
         ),
         ("paths:\n", "  map: {CN: []}\npaths:\n", "c.yaml:10: hardware.map.CN: expected at least one link"),
+        ("paths:\n", "  map: {CX: [pcie]}\npaths:\n", "c.yaml:10: hardware.map.CX: CX: expected one of CN, "),
+        ("paths:\n", "  map: {CA.gpu: [pcie]}\npaths:\n", "c.yaml:10: hardware.map.CA.gpu: gpu: no such accelerator"),
+        ("paths:\n", "  map: {AN: [pcie]}\npaths:\n", "c.yaml:10: hardware.map.AN: pcie joins cpu and nic, but"),
+        (
+            "    nic: {kind: rnic}\n",
+            "    nic: {kind: rnic}\n    nic2: {kind: rnic}\n",
+            "c.yaml:7: hardware.nodes.nic2: 2 nodes of kind rnic: expected one RDMA NIC",
+        ),
+        (
+            "    nic: {kind: rnic}\n",
+            "    nic: {kind: gpu}\n",
+            "c.yaml:3: hardware.nodes: 0 nodes of kind rnic: expected one RDMA NIC",
+        ),
         (
             "paths:\n",
             "  map: {CN: [axi]}\npaths:\n",

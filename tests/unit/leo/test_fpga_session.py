@@ -10,7 +10,7 @@ import random
 import pytest
 
 from fpga_card import ModelCard
-from offramp.fpga.session import CardRefused, CardSession
+from offramp.fpga.session import FIRST_RTO_S, CardRefused, CardSession
 from offramp.fpga.udp import HEADER, MAGIC, DatagramStatus, DatagramType, PacketTarget
 
 WINDOW = 8
@@ -166,3 +166,27 @@ def test_closing_is_said_by_the_session_alone():
     (datagram,) = session.due(5.0)
     head = HEADER.decode(datagram[: HEADER.size])
     assert (head["kind"], head["target"], head["sequence"], head["session"]) == (DatagramType.CLOSE, 0, 0, 5)
+
+
+def test_a_card_that_says_nothing_is_asked_again_after_twice_as_long_each_time():
+    session = CardSession(5, 0.0, most_rto_s=100.0)
+    now, waits = 0.0, []
+    for _ in range(4):
+        assert len(session.due(now)) == 1
+        assert session.due(now) == []
+        waits.append(session.wakes_at() - now)
+        now = session.wakes_at()
+    assert waits == pytest.approx([FIRST_RTO_S * factor for factor in (1, 2, 4, 8)])
+
+
+def test_what_is_late_twice_waits_twice_as_long_and_its_answer_is_no_measurement():
+    """RFC 6298, 5.5, and Karn: nobody knows which of the two an answer is to."""
+    session = opened(took=0.25)
+    session.request(PacketTarget.KVS, b"x", lambda *_: None)
+    session.due(1.0)
+    session.due(1.75)
+    assert session.wakes_at() == 1.75 + 2 * 0.75
+    heard(session, DatagramType.REQUEST, 1.76, sequence=0)
+    session.request(PacketTarget.KVS, b"x", lambda *_: None)
+    session.due(2.0)
+    assert session.wakes_at() == 2.0 + 2 * 0.75

@@ -17,7 +17,7 @@ from offramp_base.errors import OfframpError
 from offramp_sim.leo.classes import CLASSES
 from offramp_sim.leo.load import RequestLoad
 from offramp_sim.leo.simulate import PathRule, QueueModelResult, Slowdown, simulate
-from offramp_sim.leo.study import misread
+from offramp_sim.leo.study import Study, TenantWeights, misread, run_study
 from offramp_sim.leo.sweep import by_class, run_sweep, summary
 
 
@@ -264,3 +264,37 @@ def test_runs_repeat_from_their_seed() -> None:
 def test_bad_settings(load: object, message: str) -> None:
     with pytest.raises(OfframpError, match=message):
         load()  # type: ignore[operator]
+
+
+def test_a_bad_profile_is_off_by_up_to_its_factor_either_way() -> None:
+    table = two().table
+    assert misread(table, 1.0, 0) is table
+    own = (table.load * table.capacity).sum(axis=2)
+    loads, rests = [], []
+    for seed in range(200):
+        wrong = misread(table, 2.0, seed)
+        assert (np.isnan(wrong.base) == ~table.allowed).all()
+        used = table.load > 0
+        loads.append((wrong.load[used] / table.load[used]).ravel())
+        rest = (wrong.base - (wrong.load * table.capacity).sum(axis=2)) / np.where(
+            table.base > own, table.base - own, np.nan
+        )
+        rests.append(rest[np.isfinite(rest)])
+    for factors in (np.concatenate(loads), np.concatenate(rests)):
+        assert 0.5 <= factors.min() < 0.55
+        assert 1.85 < factors.max() <= 2.0
+
+
+@pytest.mark.parametrize(
+    ("weights", "keys", "allowed"), [((1.0,), 0, True), ((1.0, 1.0), 0, False), ((1.0,), 5, False)]
+)
+def test_looking_ahead_is_for_one_tenant_without_shared_keys(weights, keys: int, allowed: bool) -> None:
+    routes = two()
+    load = RequestLoad(30, rate_mrps=1.0, keys=keys, shares=(1.0,) * len(weights))
+    tenants = TenantWeights(weights=weights)
+    study = Study(routes, routes.table, (PathRule(ahead=2),), (load,), tenants)
+    if allowed:
+        assert [row["rule"] for row in run_study(study)] == ["exact k=2"]
+    else:
+        with pytest.raises(OfframpError, match="exact k=2: expected requests without shared keys, and one tenant"):
+            run_study(study)

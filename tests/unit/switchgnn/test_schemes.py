@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offramp.switchgnn.cost import Rates, load_rates, predict, save_rates
-from offramp.switchgnn.planner import Planner, fastest
+from offramp.switchgnn.planner import PASS_SHARES, Planner, fastest
 from offramp.switchgnn.scheme import SYNTAX, Scheme, candidates, parse_scheme
 from offramp.switchgnn.scheme_plan import plan_scheme
 from offramp.switchgnn.timing import block_slots
@@ -179,6 +180,22 @@ def test_quantised_fields_that_cannot_hold_a_sum_are_refused() -> None:
         "expected pairwise, or more bits"
     )
     Planner(boundary, 10**6).option(Scheme(bits=8, pairwise=True), 4)
+    boundary.need[7] = 255  # as many as the field holds
+    Planner(boundary, 10**6).option(Scheme(bits=8), 4)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_prices_of_passes_are_tried_where_forwarding_is_free(monkeypatch: pytest.MonkeyPatch, free: bool) -> None:
+    asked: list[tuple[float, ...]] = []
+
+    def plan(*given: Any, prices: tuple[float, ...], **more: Any) -> Any:
+        asked.append(prices)
+        return plan_scheme(*given, prices=prices, **more)
+
+    monkeypatch.setattr("offramp.switchgnn.planner.plan_scheme", plan)
+    rates = replace(Rates(), free_forwarding=free)
+    Planner(boundary_of(1, 20, 3), 10**6, rates=rates).option(Scheme(), 4)
+    assert asked == [PASS_SHARES if free else (0.0,)]
 
 
 def test_rates_in_a_file(tmp_path) -> None:

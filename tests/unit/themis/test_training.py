@@ -90,7 +90,7 @@ def test_data_parallelism_on_one_dimension_leaves_no_choice():
     ("make", "message"),
     [
         (lambda: TrainingWorkload("w", ()), "workload w: expected at least one layer"),
-        (lambda: TrainingWorkload("w", (WorkloadLayer("a"), WorkloadLayer("a"))), "two layers are called a"),
+        (lambda: TrainingWorkload("w", tuple(map(WorkloadLayer, "baca"))), "two layers are called a"),
         (
             lambda: TrainingWorkload("w", (WorkloadLayer("a", awaits="b"), WorkloadLayer("b"))),
             "layer a awaits b, expected one before it",

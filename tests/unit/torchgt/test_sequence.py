@@ -13,7 +13,7 @@ from offramp.graph.csr import rows_of
 from offramp.torchgt.attention import SequenceAttention
 from offramp.torchgt.encodings import laplacian_positions, near_pairs
 from offramp.torchgt.kernel import PatternTensors, sparse_attention
-from offramp.torchgt.pattern import pair_keys, pattern_of
+from offramp.torchgt.pattern import SELF, BucketOf, pair_keys, pattern_of
 from offramp.torchgt.run import prepare
 from offramp.torchgt.sequence import sequences
 from offramp.torchgt.task import load_task
@@ -166,3 +166,19 @@ def test_laplacian_positions_are_eigenvectors() -> None:
     shifted = (positions[(ring + 1) % n] + positions[(ring - 1) % n]) / 2
     np.testing.assert_allclose(shifted, np.cos(2 * np.pi / n) * positions, atol=1e-3)
     assert not laplacian_positions(np.zeros(2, np.int64), np.zeros(0, np.int64), 3, 0).any()
+
+
+@pytest.mark.parametrize("near", [[], [(0, 1, 1), (0, 3, 2), (1, 0, 1)]])
+def test_entries_of_the_bias_are_self_a_distance_far_or_global(near: list[tuple[int, int, int]]) -> None:
+    """Four vertices, of which token 3 is a global one."""
+    keys = np.array([row * 4 + column for row, column, _ in near], np.int64)
+    bucket_of = BucketOf(4, 2, 3, (keys, np.array([distance for *_, distance in near], np.int64)))
+    rows, columns = (each.ravel() for each in np.indices((4, 4)))
+    far, beyond = 3, 4
+    expected = np.full((4, 4), far)
+    for row, column, distance in near:
+        expected[row, column] = distance
+    expected[3, :] = expected[:, 3] = beyond
+    np.fill_diagonal(expected, SELF)
+    assert bucket_of(rows, columns).reshape(4, 4).tolist() == expected.tolist()
+    assert len(BucketOf(4, 2, 3, None)(rows, columns)) == 0

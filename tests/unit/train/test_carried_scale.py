@@ -101,3 +101,10 @@ def test_what_is_not_finite_is_refused(propagator, wrong: float) -> None:
     y[0, 0] = wrong
     with pytest.raises(OfframpError, match="expected a finite number"):
         epoch(propagator, y)
+
+
+def test_a_value_at_the_bound_is_carried_and_only_what_is_beyond_it_is_named(propagator, caplog) -> None:
+    with caplog.at_level(logging.WARNING):
+        propagator._saturated(torch.tensor([[2.0, -2.0], [2.5, 0.0], [0.0, float("nan")]]), 2.0)
+    vertices = [int(message.split("vertex ")[1].split()[0]) for message in caplog.messages]
+    assert vertices == propagator._boundary[1:3].tolist()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder is put on the path of processes that tests start."""

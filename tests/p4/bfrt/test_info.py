@@ -10,6 +10,7 @@ import pytest
 
 from offramp.bfrt.info import BfrtInfo
 from offramp_base.errors import OfframpError
+from offramp_p4_tools.bfrt import numbers
 
 pytestmark = pytest.mark.p4
 WIDTHS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "bool": 1, "string": None}
@@ -79,3 +80,11 @@ def test_tables_are_found_by_name_and_number() -> None:
 def test_what_is_no_description(text: str) -> None:
     with pytest.raises(OfframpError, match=r"bf-rt\.json: expected BF-RT's description of tables"):
         BfrtInfo.parse(text)
+
+
+def test_two_objects_whose_names_have_one_hash_have_ids_beside_each_other(monkeypatch):
+    monkeypatch.setattr(numbers, "name_hash", lambda name: 0xFF000000 | {"a": 7, "b": 7, "c": 8, "d": 0xFFFFFF}[name])
+    prefix = 0x83 << 24
+    assert numbers.object_ids("Counter", ["d", "c", "b", "a"]) == {
+        "a": prefix | 7, "b": prefix | 8, "c": prefix | 9, "d": prefix | 0xFFFFFF,
+    }  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from offramp_base.errors import OfframpError
 from offramp_base.wire.batch import PacketBatch
 from offramp_p4.frontend import load_text
+from offramp_p4.limits import check_limits
 from offramp_p4.paced import PacedSwitch
 from offramp_p4.state import CloneSession, Replica
 from offramp_p4.switch import Switch
@@ -194,3 +195,27 @@ def test_a_budget_is_a_count(make_switch, steps):
 def test_arrays_beyond_the_memory_for_them_are_refused(make_switch, size):
     with pytest.raises(OfframpError, match=r"register I.r: the arrays of the program take \d+ bytes; at most"):
         make_switch(program("r.write(0, 1);", local=f"register<bit<64>>({size}) r;"))
+
+
+def test_one_pass_is_enough_and_none_is_not(make_switch):
+    for passes in (0, -1):
+        with pytest.raises(OfframpError, match="a packet needs at least 1 pass"):
+            make_switch(program(""), max_passes=passes)
+    assert make_switch(program("sm.egress_spec = 1;"), max_passes=1).process_one(0, bytes(8))
+
+
+@pytest.mark.parametrize(
+    ("array", "size"),
+    [
+        ("register<bit<8>>(1000) r;", 8 * 1000),  # a cell is at least a word
+        ("register<bit<72>>(1000) r;", 9 * 1000),
+        ("register<bit<72>>(0) none; register<bit<65>>(1000) r;", 9 * 1000),
+    ],
+)
+def test_arrays_may_take_all_that_is_allowed_and_no_byte_more(array, size):
+    program_ = load_text(program("", local=array))
+    check_limits(program_, max_passes=1, max_steps=1000, max_state=size)
+    with pytest.raises(
+        OfframpError, match=rf"I\.r: the arrays of the program take {size} bytes; at most {size - 1} are"
+    ):
+        check_limits(program_, max_passes=1, max_steps=1000, max_state=size - 1)

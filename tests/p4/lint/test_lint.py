@@ -98,3 +98,10 @@ def test_reads_before_extraction_in_the_parser() -> None:
 @pytest.mark.parametrize("name", ["switchgnn/v1model.p4", "examples/reflector.p4"])
 def test_our_own_programs_have_none(name: str) -> None:
     assert lint(load(Path(p4_root()) / name)) == []
+
+
+def test_the_first_case_that_nothing_reaches_is_named() -> None:
+    select = "transition select(hdr.h.a) { 8w3: accept; default: accept; 8w1: reject; 8w2: reject; }"
+    assert [(rule, text.partition(";")[0]) for rule, text in warned(USE, pbody=select)] == [
+        ("unreachable-case", "8w1: reject")
+    ]

@@ -410,3 +410,22 @@ def test_tofino_2() -> None:
         };""",
     )
     assert one(make(load_text(source))) == packet(c=8, w=7)
+
+
+@pytest.mark.parametrize("bits", [9, 10, 13, 16, 23])
+def test_data_of_a_hash_begin_with_zeros_up_to_a_whole_byte(bits: int) -> None:
+    get = f"hdr.h.w = h.get({{hdr.h.w[{bits - 1}:0]}});"
+    s = switch(get, local="Hash<bit<32>>(HashAlgorithm_t.CRC32) h;")
+    value = 0x5A5A5A5A
+    data = (value & (1 << bits) - 1).to_bytes(-(-bits // 8), "big")
+    assert one(s, w=value)[-4:] == zlib.crc32(data).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("width", [1, 63, 64])
+def test_random_numbers_have_the_width_of_their_type(width: int) -> None:
+    local = f"Random<bit<{width}>>() r; bit<{width}> drawn;"
+    low = "hdr.h.w = (bit<32>)r.get();" if width < 32 else "drawn = r.get(); hdr.h.w = drawn[31:0];"
+    s = switch(low, local=local if width >= 32 else f"Random<bit<{width}>>() r;")
+    drawn = {int.from_bytes(one(s)[-4:], "big") for _ in range(40)}
+    assert max(drawn) >= 1 << min(width, 32) - 1
+    assert max(drawn) < 1 << min(width, 32)

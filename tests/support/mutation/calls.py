@@ -25,7 +25,7 @@ from mutation.followed.sitecustomize import ENVIRONMENT, Follower
 _HERE: Final = Path(__file__).parent
 _OF_A_FUNCTION_S: Final = 6.0
 """Of the tests that call a function, the quickest run for so long (s)."""
-_FILES_OF_A_FUNCTION, _TESTS_OF_A_FAMILY = 4, 2
+_FILES_OF_A_FUNCTION, _TESTS_OF_A_FAMILY = 4, 16
 """A family is a test with all its parameters."""
 
 

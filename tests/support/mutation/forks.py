@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation import children, session
+from mutation.caches import own_cache, renew
 
 _LOG = "mutant.log"
 
@@ -29,6 +30,11 @@ def main() -> None:
     for name in sys.argv[1:]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    with own_cache():
+        _serve()
+
+
+def _serve() -> None:
     for line in sys.stdin:
         task = json.loads(line)
         late = []
@@ -37,20 +43,21 @@ def main() -> None:
                 late.append(answer)
             else:
                 _say(answer)
-        passes = cache(partial(_outcome, task["marks"]))
+        passes = cache(partial(_outcome, task))
         for each in late:
             tests = tuple((name, *times) for name, times in each["tests"].items())
             with mutated(Path(task["path"]), task["mutants"][each["number"]]["text"]):
-                outcome = _outcome(task["marks"], tests)
+                outcome = _outcome(task, tests)
             if outcome != children.KILLED or passes(tests) == children.SURVIVED:
                 _say({"number": each["number"], "outcome": outcome})
         _say({"done": True})
 
 
-def _outcome(marks: str, tests: tuple[tuple[str, float, float], ...]) -> str:
+def _outcome(task: dict[str, Any], tests: tuple[tuple[str, float, float], ...]) -> str:
     """What becomes of a child of this process that runs tests, each with the times that it takes without a mutant."""
+    renew(task["path"])
     alarms = session.Alarms({name: cpu_s for name, cpu_s, _ in tests})
-    child = children.fork(partial(_pytest, ["-m", marks, *(name for name, _, _ in tests)], alarms))
+    child = children.fork(partial(_pytest, ["-m", task["marks"], *(name for name, _, _ in tests)], alarms))
     return children.outcome(child, *session.limits(times for _, *times in tests))
 
 

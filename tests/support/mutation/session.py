@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from mutation import children, swap
+from mutation.caches import renew
 
 _MOST_S = 20.0
 """Tests of a mutant take no longer than this without it (s); the quickest come first."""
@@ -197,6 +198,7 @@ class MutantRuns:
     ) -> tuple[str, int]:
         """What becomes of a child that runs tests over a change until one fails, and which one does."""
         self._notice.write_text("0", "utf-8")
+        renew(self._task["path"])
         child = children.fork(partial(self._until_failure, session, tests, change))
         outcome = children.outcome(child, *limits((test.seconds, test.clock_s) for test in tests))
         return outcome, int(self._notice.read_text("utf-8"))
@@ -221,6 +223,7 @@ class MutantRuns:
 
     def _alone(self, session: pytest.Session) -> list[Test]:
         """The tests that pass without any mutant, as many as there is time for, run in a child."""
+        renew(self._task["path"])
         child = children.fork(lambda: self._note(session))
         longest_s = self._task["longest"] * _PATIENCE
         children.outcome(child, *limits([(longest_s, longest_s)]))

@@ -169,3 +169,14 @@ def test_a_port_whose_frames_go_elsewhere_cannot_be_disabled() -> None:
 def test_the_rest_of_the_switch_sees_the_link_go_down(bench: Bench) -> None:
     bench.set(update=[(ENABLED.format(2), truth(False))])
     assert [bench.device.environment.links.up(number) for number in (1, 2, 3)] == [True, False, True]
+
+
+def test_a_member_that_stands_there_twice_is_named_in_part(bench: Bench) -> None:
+    long = "n" * 100
+    value = json_value(f'{{"{long}": 1, "openconfig-interfaces:{long}": 2}}')
+    code, message = refusal(bench.set, update=[(PORT.format(2) + "/config", value)])
+    assert code == "INVALID_ARGUMENT"
+    assert f"{'n' * 80!r} stands there twice" in message
+    code, message = refusal(bench.set, update=[(PORT.format(2) + "/config", json_value('{"enabled": fals'))])
+    assert (code, "the value is not JSON: " in message) == ("INVALID_ARGUMENT", True)
+    assert passing(bench) == {1: True, 2: True, 3: True}

@@ -28,7 +28,8 @@ from offramp_p4.state import (
     Ternary,
 )
 from offramp_p4.state.match import Any as AnyMatch
-from offramp_p4.state.match import matches, normalise, prefix_mask
+from offramp_p4.state.match import key_width, matches, normalise, prefix_mask
+from offramp_p4.types import BOOL, Bits, Enum
 from p4_programs import program
 
 LOCAL = """
@@ -407,3 +408,8 @@ def test_a_member_runs_what_every_table_of_its_profile_runs() -> None:
         profile.modify_member(2, to(2))
     assert kind_of(error) == "not_found"
     assert profile.members == {1: to(1)}
+
+
+def test_bits_of_a_key_of_each_type() -> None:
+    numbered = Enum("E", members={"a": 1}, base=Bits(7))
+    assert [key_width(each) for each in (Bits(9), BOOL, Enum("F", members={"a": 0}), numbered)] == [9, 1, 32, 7]

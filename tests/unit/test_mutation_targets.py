@@ -72,7 +72,7 @@ def test_what_tests_call_is_noted_in_the_processes_that_they_start(tmp_path: Pat
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "1 failed, 3 passed" in done.stdout
     noted = {row.test.rpartition("::")[2]: row.functions.get(_PRODUCT) for row in calls.read(tmp_path / "calls.json")}
-    assert noted == {"test_here": {"visible"}, "test_there": {"<module>", "visible"}, "test_nothing": None}
+    assert noted == {"test_here": ["visible"], "test_there": ["<module>", "visible"], "test_nothing": None}
 
 
 def test_a_line_belongs_to_the_outermost_function_that_runs_it() -> None:

@@ -17,7 +17,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def mutate(
-    selected: Annotated[str, typer.Argument(help="Part of the paths to mutate.")] = "",
+    selected: Annotated[list[str] | None, typer.Argument(help="Parts of the paths to mutate.")] = None,
     share: Annotated[float, typer.Option(help="Of each module's mutants.", min=0, max=1)] = 1.0,
     most: Annotated[int, typer.Option(help="Mutants of a module.", min=1)] = 1_000_000,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 0,
@@ -39,11 +39,12 @@ def mutate(
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copy of the tree goes, and the processes in it
-    chosen = [*campaign.every(selected, per_package, seed)] if every else campaign.modules(selected)
+    parts = selected or [""]
+    chosen = [*campaign.every(parts, per_package, seed)] if every else campaign.modules(parts)
     if unscored:
         chosen = campaign.unscored(chosen, progress)
     if not chosen:
-        raise OfframpError(f"{selected}: no such module{'' if every else ' in targets.toml'}")
+        raise OfframpError(f"{' '.join(parts)}: no such module{'' if every else ' in targets.toml'}")
     if count:
         for module in chosen:
             print(module.path, len(campaign.sample(module, share, most, seed, called=called)))  # noqa: T201

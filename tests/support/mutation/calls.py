@@ -38,15 +38,12 @@ class Called:
 
     test: str
     seconds: float
-    functions: Mapping[str, frozenset[str]]
+    functions: Mapping[str, Collection[str]]
 
 
 def read(path: Path) -> list[Called]:
     """What the plugin has noted in a file."""
-    return [
-        Called(test, seconds, {module: frozenset(names) for module, names in functions.items()})
-        for test, seconds, functions in json.loads(path.read_text("utf-8"))
-    ]
+    return [Called(*row) for row in json.loads(path.read_text("utf-8"))]
 
 
 def callers(called: Iterable[Called], module: str, functions: Collection[str]) -> tuple[str, ...]:

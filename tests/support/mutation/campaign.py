@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -51,17 +51,17 @@ class Module:
     preload: tuple[str, ...] = ()
 
 
-def every(selected: str = "", per_package: int | None = None, seed: int = 0) -> Iterator[Module]:
+def every(selected: Collection[str] = ("",), per_package: int | None = None, seed: int = 0) -> Iterator[Module]:
     """All modules of the product; which tests they have is for a map of calls to say.
 
     They come in a random order in which one of each package comes first, then a second one of each, and so on.
 
     Args:
-        selected: part of the paths.
+        selected: parts of the paths.
         per_package: modules of a package; None: all.
         seed: determines the order.
     """
-    paths = [path for path in _names() if selected in path and not path.endswith("__init__.py")]
+    paths = [path for path in _names() if _holds(path, selected) and not path.endswith("__init__.py")]
     packages: dict[str, list[Module]] = {}
     for path in random.Random(seed).sample(paths, len(paths)):
         own = packages.setdefault(package_of(path), [])
@@ -91,15 +91,19 @@ def unscored(chosen: list[Module], progress: Path | None) -> list[Module]:
     return [module for module in chosen if package_of(module.path) not in scored]
 
 
-def modules(selected: str = "") -> list[Module]:
-    """Those of ``targets.toml`` whose path holds ``selected``."""
+def modules(selected: Collection[str] = ("",)) -> list[Module]:
+    """Those of ``targets.toml`` whose path holds one of ``selected``."""
     groups = tomllib.loads(Path(__file__).with_name("targets.toml").read_text("utf-8"))["group"]
     return [
         Module(path, tuple(group["tests"]), tuple(group.get("preload", ())))
         for group in groups
         for path in group["modules"]
-        if selected in path
+        if _holds(path, selected)
     ]
+
+
+def _holds(path: str, parts: Collection[str]) -> bool:
+    return any(part in path for part in parts)
 
 
 def reasons() -> dict[tuple[str, str, str], str]:

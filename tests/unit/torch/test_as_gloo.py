@@ -217,6 +217,7 @@ def test_a_thread_of_gloo_with_a_tensor_at_the_interpreter_s_end_does_not_abort_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # two seconds each on a machine that does nothing else
 def test_no_end_of_500_processes_that_have_used_gloo_aborts_or_hangs():
     program = Path(torch_as_gloo.__file__).with_name("torch_ends.py")
     path = os.pathsep.join([str(program.parent), *sys.path])

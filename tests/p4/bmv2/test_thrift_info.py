@@ -30,9 +30,9 @@ DOCUMENT = {
 @pytest.fixture
 def info() -> Info:
     running: Any = SimpleNamespace(device=SimpleNamespace(now_ns=12_345_678_901))
-    made = Info(running, SimpleNamespace(), 9090, {})  # type: ignore[arg-type]
-    made._document = json.dumps(DOCUMENT)
-    return made
+    service = Info(running, SimpleNamespace(), 9090, {})  # type: ignore[arg-type]
+    service._document = json.dumps(DOCUMENT)
+    return service
 
 
 @pytest.mark.each

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which functions of the product each test calls: ``pytest -p mutation.calls --calls FILE`` notes it.
+"""A plugin that notes which functions of the product each test calls: ``pytest -p mutation.calls --calls FILE``.
 
 What a test imports says little: modules are loaded late, packages have faces, fixtures reach far. Commands and other
 processes of Python that a test starts are followed too (``followed/sitecustomize.py``, and their forks).
@@ -154,7 +154,7 @@ class _Gathering:
 
 
 def _sections(path: Path) -> Iterator[tuple[str, float | None, list[tuple[str, str]]]]:
-    """Of a process, each test with its time if this process ran it, and the functions called."""
+    """The tests of a process, with the time of those that it ran itself, and the functions called."""
     test, seconds, names = "", None, list[tuple[str, str]]()
     for line in path.read_text("utf-8", "replace").split("\n"):
         module, _, name = line.partition("\t")

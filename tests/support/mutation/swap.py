@@ -48,13 +48,13 @@ def function_at(source: str, line: int) -> str:
                 if node.body[0].lineno <= line <= (node.end_lineno or node.lineno):
                     return prefix + node.name
             elif isinstance(node, ast.ClassDef):
-                found = of(node.body, f"{prefix}{node.name}.")
-                if found is not None:
-                    return found
+                name = of(node.body, f"{prefix}{node.name}.")
+                if name is not None:
+                    return name
             elif isinstance(node, ast.If | ast.Try | ast.With):
-                found = of([each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node], prefix)
-                if found is not None:
-                    return found
+                name = of([each for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node], prefix)
+                if name is not None:
+                    return name
         return None
 
     return of(ast.parse(source).body, "") or "<module>"

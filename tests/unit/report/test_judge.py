@@ -21,18 +21,18 @@ def test_as_many_steps_as_needed_on_both_sides() -> None:
     assert doubt([1.0], enough) == "only 1 step of one of them was measured"
 
 
-@pytest.mark.parametrize(("difference", "told"), [(0.9, False), (1.1, True)])
-def test_medians_differ_by_more_than_the_wider_spread(difference: float, told: bool) -> None:
+@pytest.mark.parametrize(("difference", "clear"), [(0.9, False), (1.1, True)])
+def test_medians_differ_by_more_than_the_wider_spread(difference: float, clear: bool) -> None:
     wide = [9.5, 9.5, 10.0, 10.5, 10.5]
     other = [10.0 + difference] * 5
-    assert (doubt(wide, other) == "") is (doubt(other, wide) == "") is told
+    assert (doubt(wide, other) == "") is (doubt(other, wide) == "") is clear
 
 
-@pytest.mark.parametrize(("share", "told"), [(0.9, True), (1.1, False)])
-def test_what_is_equally_fast_is_told_while_both_spread_little(share: float, told: bool) -> None:
+@pytest.mark.parametrize(("share", "clear"), [(0.9, True), (1.1, False)])
+def test_what_is_equally_fast_is_told_while_both_spread_little(share: float, clear: bool) -> None:
     half = share * MATTERS * 10.0 / 2
     samples = [10.0 - half, 10.0 - half, 10.0, 10.0 + half, 10.0 + half]
-    assert (doubt(samples, samples) == "") is told
+    assert (doubt(samples, samples) == "") is clear
 
 
 def test_apart_is_without_overlap() -> None:

@@ -154,8 +154,8 @@ def test_random_programs_end_on_offloads_as_on_gloo(tmp_path):
         command, check=False, capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": path}
     )
     assert done.returncode == 0, done.stderr
-    both = "".join(f"{line}\n" for line in done.stdout.splitlines() if "now, in" in line)  # without and with deaths
-    assert sum(map(int, re.findall(r"^(\d+) of \1 runs:", both, re.MULTILINE))) == 3, done.stdout
+    counts = "".join(f"{line}\n" for line in done.stdout.splitlines() if "now, in" in line)  # without and with deaths
+    assert sum(map(int, re.findall(r"^(\d+) of \1 runs:", counts, re.MULTILINE))) == 3, done.stdout
 
 
 @pytest.mark.parametrize(

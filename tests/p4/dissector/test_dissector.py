@@ -143,3 +143,28 @@ def test_what_tshark_shows(tmp_path: Path) -> None:
     command += [word for name in ("tags.vlan.vid", "tags.opt.ip", "tags.opt.more") for word in ("-e", name)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["5,6", "192.168.0.1", "aabb"]
+
+
+def lines_of(body: str) -> list[str]:
+    """The lines of the function of state ``port``, whose P4 is given."""
+    whole = re.sub(r"state port \{.*\}\n", f"state port {{ {body} }}\n", PROGRAM)
+    text = dissector(load_text(whole, "tags.p4"), "tags")
+    lines = text[text.index('states["port"] = ') :].splitlines()[1:]
+    return [line.strip() for line in lines[: lines.index("end")] if line.strip()]
+
+
+def test_an_advance_and_the_end_of_a_state() -> None:
+    assert lines_of("b.advance(16); transition accept;") == ["c.at = c.at + 16", 'do return "accept" end']
+    assert lines_of("transition select(h.eth.kind) { 5: accept; }")[-1] == 'return "reject"'
+
+
+def test_a_case_that_captures_do_not_decide_stops_and_those_behind_it_are_there() -> None:
+    lines = lines_of("transition select(h.eth.kind, m.seen) { (5, _): opt; (_, 3): vlan; default: accept; }")
+    assert [re.sub(r"^.*return ", "return ", line) for line in lines] == [
+        'return "opt" end', 'return "vlan" end', 'return "accept" end', 'return "reject"'
+    ]  # fmt: skip
+
+
+def test_a_single_bit_can_be_cast() -> None:
+    lines = lines_of("bit<8> one = (bit<8>)h.vlan[0].dei; transition accept;")
+    assert lines[0] == 'c.values["one"] = (value(c, "h.vlan[0].dei", 1)) % 256'

@@ -77,3 +77,35 @@ def test_what_a_laboratory_holds_ends_with_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(OSError, match="no room"):
         spaces.__enter__()
     assert ended == ["keeper", "keeper"]
+
+
+@pytest.mark.parametrize("delays", [False, True])
+def test_the_ends_of_links_have_their_rates_and_what_the_kernel_has_of_delays(
+    batches: list[tuple[list[str], list[str]]], delays: bool
+) -> None:
+    """4 ms of the rate at once, but at least four frames; a queue of 50 ms, but at least eight."""
+    text = CLUSTER.replace("rate: 1gbit}", "rate: 1gbit, delay: 30us}", 1).replace(
+        "s2], rate: 1gbit", "s2], rate: 1mbit"
+    )
+    cluster = parse_cluster(text)
+    spaces = Spaces(fabric_of(cluster))
+    spaces._has_delays = delays
+    fast, slow = cluster.links[0], cluster.links[-1]
+    spaces._limit(None, [("s1p1", fast), ("s2p1", slow)])
+    queue = round(10**9 / 8 * 0.05)
+    leaf = f"netem limit {queue // 1500 + 10_000} delay 30.000us" if delays else f"bfifo limit {queue}"
+    many = f"rate 1000000000bit burst 500000 cburst 500000 quantum {4 * MTU}"
+    few = f"rate 1000000bit burst {4 * MTU} cburst {4 * MTU} quantum {4 * MTU}"
+    assert batches == [
+        (
+            ["tc"],
+            [
+                "qdisc add dev s1p1 root handle 1: htb default 1",
+                f"class add dev s1p1 parent 1: classid 1:1 htb {many}",
+                f"qdisc add dev s1p1 parent 1:1 {leaf}",
+                "qdisc add dev s2p1 root handle 1: htb default 1",
+                f"class add dev s2p1 parent 1: classid 1:1 htb {few}",
+                f"qdisc add dev s2p1 parent 1:1 bfifo limit {8 * MTU}",
+            ],
+        )
+    ]

@@ -40,6 +40,8 @@ def test_the_tests_of_a_function_are_its_quickest_callers_of_several_files() -> 
     assert calls.callers(rows, _PRODUCT, {"<module>"}) == ("other.py::test", "quick.py::test", "slow.py::test[0]")
     assert calls.callers(rows, _PRODUCT, {"h"}) == ()
     assert calls.callers(rows[:3], _PRODUCT, {"f"}) == ("slow.py::test[0]", "slow.py::test[1]")
+    own = row("test_arguments.py::test", 4.0, "f")
+    assert calls.callers([*rows, own], _PRODUCT, {"f"}) == ("test_arguments.py::test", "quick.py::test")
     many = [row(f"many.py::test[{n}]", 0.001 * n, "f") for n in range(100)] + [row("many.py::test_other", 0.5, "f")]
     assert calls.callers(many, _PRODUCT, {"f"}) == (*(f"many.py::test[{n}]" for n in range(16)), "many.py::test_other")
 

@@ -38,6 +38,8 @@ def mutate(
         from mutation import campaign
     except ImportError as error:
         raise OfframpError(f"mutation testing needs the extra 'mutation': {error}") from None
+    if every and not calls and not count:
+        raise OfframpError("--every needs --calls, a file that pytest -p mutation.calls --calls has written")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copy of the tree goes, and the processes in it
     parts = selected or [""]
     chosen = [*campaign.every(parts, per_package, seed)] if every else campaign.modules(parts)

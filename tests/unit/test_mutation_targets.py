@@ -49,12 +49,16 @@ def test_the_tests_of_a_function_are_its_quickest_callers_of_several_files() -> 
 def test_what_tests_call_is_noted_in_the_processes_that_they_start(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("")
     (tmp_path / "test_it.py").write_text(
-        "import subprocess, sys\n"
+        "import pytest, subprocess, sys\n"
         "from offramp_base.arguments import visible\n"
         "def test_here(): assert visible('a') == 'a'\n"
         "def test_there():\n"
         "    code = 'from offramp_base.arguments import visible; visible(\"a\")'\n"
         "    subprocess.run([sys.executable, '-c', code], check=True)\n"
+        "@pytest.fixture(scope='module')\n"
+        "def shared(): return visible('a')\n"
+        "def test_first(shared): pass\n"
+        "def test_second(shared): pass\n"
         "def test_nothing(): pass\n"
         "def test_failing(): assert not visible('a')\n"
     )
@@ -72,9 +76,15 @@ def test_what_tests_call_is_noted_in_the_processes_that_they_start(tmp_path: Pat
         "calls.json",
     ]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "1 failed, 3 passed" in done.stdout
+    assert "1 failed, 5 passed" in done.stdout
     noted = {row.test.rpartition("::")[2]: row.functions.get(_PRODUCT) for row in calls.read(tmp_path / "calls.json")}
-    assert noted == {"test_here": ["visible"], "test_there": ["<module>", "visible"], "test_nothing": None}
+    assert noted == {
+        "test_here": ["visible"],
+        "test_first": ["visible"],
+        "test_second": ["visible"],
+        "test_there": ["<module>", "visible"],
+        "test_nothing": None,
+    }
 
 
 def test_a_line_belongs_to_the_outermost_function_that_runs_it() -> None:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -109,7 +109,28 @@ class _Noting:
         os.environ[ENVIRONMENT] = str(self._now)
         self._follower = Follower()
         self._seconds, self._passed = 0.0, True
+        self._by_fixture: dict[int, set[tuple[str, str]]] = {}
+        self._fixtures: list[int] = []
         os.register_at_fork(after_in_child=lambda: self._follower.write_at_once(self._now))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
+        """The fixtures of a test, some of which another test has set up."""
+        info = getattr(item, "_fixtureinfo", None)
+        self._fixtures = [id(each) for defs in (info.name2fixturedefs.values() if info else ()) for each in defs]
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Any:
+        """What a fixture calls counts for all tests that share it."""
+        outer = self._follower.again()
+        try:
+            return (yield)
+        finally:
+            inner = self._follower.again()
+            if fixturedef.scope != "function":
+                self._by_fixture.setdefault(id(fixturedef), set()).update(inner)
+            self._follower.names = outer | inner
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -127,7 +148,7 @@ class _Noting:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         """It has ended."""
         sys.settrace(None)
-        names = self._follower.again()
+        names = self._follower.again().union(*(self._by_fixture.get(each, ()) for each in self._fixtures))
         if self._passed:
             with Path(f"{self._now}.own").open("a", encoding="utf-8") as out:
                 out.write(f"={nodeid}\t{self._seconds:.4f}\n")
